@@ -41,7 +41,7 @@ static struct rtdip *open_ring(void)
 	*ring = (struct ring){ .port = PORT, .bytes = RING_BYTES, .read_at = (void *)kernel,
 			       .written_to = (void *)(kernel + page), .data = kernel + 2 * page };
 	handle->ring_count = 1;
-	promise(enlarge_queues(handle, RING_BYTES) == 0);
+	promise(fit_queues(handle) == 0);
 	return handle;
 }
 

@@ -9,6 +9,7 @@
 #include <net/if_arp.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,19 +211,25 @@ static int map_ring(struct ring *ring)
 	return ring->read_at && ring->written_to ? 0 : -errno;
 }
 
-/* Each priority's queue holds what all rings hold: so low frames never keep a high one in its ring. */
-static int enlarge_queues(struct rtdip *handle, size_t more_bytes)
+static bool all_is_read(const struct rtdip *handle)
 {
 	for (int i = 0; i < RTDIP_PRIORITIES; i++) {
-		struct queue *queue = &handle->queues[i];
-		uint8_t *bytes;
+		if (handle->queues[i].begin != handle->queues[i].end)
+			return false;
+	}
+	return true;
+}
 
-		if (queue->begin != queue->end)
-			return -EBUSY; /* read what has come first */
-		bytes = realloc(queue->bytes, queue->room + more_bytes);
-		if (!bytes)
+/* Each priority's queue holds what all rings hold: so low frames never keep a high one in its ring. Return 0 or -ENOMEM. */
+static int fit_queues(struct rtdip *handle)
+{
+	size_t room = 0;
+
+	for (int i = 0; i < handle->ring_count; i++)
+		room += handle->rings[i].bytes;
+	for (int i = 0; i < RTDIP_PRIORITIES; i++) {
+		if (!queue_fit(&handle->queues[i], room))
 			return -ENOMEM;
-		*queue = (struct queue){ .bytes = bytes, .room = queue->room + more_bytes };
 	}
 	return 0;
 }
@@ -236,23 +243,26 @@ int rtdip_bind(struct rtdip *handle, uint16_t port, uint32_t ring_bytes)
 
 	if (handle->ring_count == RTDIP_HANDLE_PORTS_MAX)
 		return -EMFILE;
-	err = enlarge_queues(handle, request.ring_bytes);
-	if (err)
-		return err;
+	if (!rtdip_is_ring_size(request.ring_bytes))
+		return -EINVAL;
+	if (!all_is_read(handle))
+		return -EBUSY; /* read what has come first */
 	memset(ring, 0, sizeof(*ring));
 	err = ask(handle, &request, &answer, &ring->descriptor);
 	if (err < 0)
 		return err;
 	ring->port = (uint16_t)err;
 	ring->bytes = answer.ring_bytes;
+	handle->ring_count++;
 	err = map_ring(ring);
 	if (!err)
 		err = watch(handle, ring->descriptor);
+	if (!err)
+		err = fit_queues(handle);
 	if (err) {
-		unmap(ring);
+		rtdip_unbind(handle, ring->port);
 		return err;
 	}
-	handle->ring_count++;
 	return ring->port;
 }
 
@@ -268,6 +278,7 @@ int rtdip_unbind(struct rtdip *handle, uint16_t port)
 	epoll_ctl(handle->epoll, EPOLL_CTL_DEL, ring->descriptor, NULL);
 	unmap(ring);
 	*ring = handle->rings[--handle->ring_count];
+	fit_queues(handle); /* where there is no memory they stay larger than they need be */
 	return ask(handle, &request, &answer, &none);
 }
 

@@ -183,7 +183,7 @@ static int give_port(struct service *service, struct client *client, const struc
 	uint32_t bytes = request->ring_bytes;
 	int err;
 
-	if (bytes < RTDIP_RING_MIN_BYTES || bytes > RTDIP_RING_MAX_BYTES || (bytes & (bytes - 1)))
+	if (!rtdip_is_ring_size(bytes))
 		return -EINVAL;
 	if (!port || service->owners[port].client)
 		return -EADDRINUSE;

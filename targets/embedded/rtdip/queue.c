@@ -1,7 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+bool queue_fit(struct queue *queue, size_t room)
+{
+	uint8_t *bytes = NULL;
+
+	if (queue->begin != queue->end)
+		return true;
+	if (room > 0) {
+		bytes = realloc(queue->bytes, room);
+		if (!bytes)
+			return false;
+	} else {
+		free(queue->bytes);
+	}
+	*queue = (struct queue){ .bytes = bytes, .room = room };
+	return true;
+}
 
 bool queue_put(struct queue *queue, const uint8_t *record, size_t size_bytes)
 {

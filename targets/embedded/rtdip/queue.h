@@ -20,6 +20,9 @@ static inline size_t queue_aligned(size_t bytes)
 	return (bytes + QUEUE_ALIGN_BYTES - 1) & ~(size_t)(QUEUE_ALIGN_BYTES - 1);
 }
 
+/** Give a queue this room; one with records keeps what it has. Return false where there is no memory: it stays as it was. */
+bool queue_fit(struct queue *queue, size_t room);
+
 /** Put a record behind the others. Return false where there is no room. */
 bool queue_put(struct queue *queue, const uint8_t *record, size_t size_bytes);
 

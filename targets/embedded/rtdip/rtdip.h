@@ -64,7 +64,8 @@ void rtdip_close(struct rtdip *handle);
  *
  * @param port        1..65535; 0: any that is free
  * @param ring_bytes  a power of two, RTDIP_RING_MIN_BYTES..RTDIP_RING_MAX_BYTES; 0: RTDIP_RING_BYTES
- * @return the port, -EADDRINUSE, -EACCES (a privileged one), -EINVAL, -EMFILE (RTDIP_HANDLE_PORTS_MAX), -EPIPE (no service)
+ * @return the port, -EADDRINUSE, -EACCES (a privileged one), -EINVAL, -EMFILE (RTDIP_HANDLE_PORTS_MAX), -EBUSY (read what has come
+ *         first), -ENOMEM, -EPIPE (no service)
  */
 int rtdip_bind(struct rtdip *handle, uint16_t port, uint32_t ring_bytes);
 

@@ -3,9 +3,10 @@
 #ifndef RTDIP_SERVICE_H
 #define RTDIP_SERVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "frame.h"
+#include "rtdip.h"
 
 struct sockaddr_un;
 
@@ -26,6 +27,12 @@ struct rtdip_answer {
 	uint16_t data_max_bytes; /* that a frame carries: the MTU of the interface */
 	/* Of RTDIP_HELLO with a descriptor that sends; of RTDIP_BIND with that of the ring. RTDIP_SHOW: text follows. */
 };
+
+/** Whether a ring can have this size. */
+static inline bool rtdip_is_ring_size(uint32_t bytes)
+{
+	return bytes >= RTDIP_RING_MIN_BYTES && bytes <= RTDIP_RING_MAX_BYTES && (bytes & (bytes - 1)) == 0;
+}
 
 /** Connect to a service. @return a socket, which the caller closes, or -errno */
 int rtdip_connect(const char *path);

@@ -84,6 +84,14 @@ static void summarise(struct run *run, const char *verb)
 	json_line_end(&run->json);
 }
 
+/* Write down what a place holds; before it, for what a driver reads when it starts, that the adapter is to be started anew. */
+static bool remember(const struct run *run, const struct kind *kind, const char *place, const char *found)
+{
+	if (kind->of_adapter && !undo_record(run->undo, "adapter", run->machine.test->name, "enabled"))
+		return false;
+	return undo_record(run->undo, kind->name, place, found);
+}
+
 /* Check one setting, or apply it. */
 static void visit(void *argument, const struct setting *setting)
 {
@@ -113,7 +121,7 @@ static void visit(void *argument, const struct setting *setting)
 		item.status = "ok";
 	} else if (!run->apply || !kind->write) {
 		item.status = "wrong";
-	} else if (!undo_record(run->undo, kind->name, place, found)) {
+	} else if (!remember(run, kind, place, found)) {
 		item.status = "wrong";
 		snprintf(note, sizeof(note), "the old value cannot be written to %.180s", run->undo);
 	} else if (kind->write(place, goal, note) && kind->read(place, now, note) == KIND_READ && setting_met(setting, now, goal)) {
@@ -128,8 +136,8 @@ static void visit(void *argument, const struct setting *setting)
 	report(run, &item);
 }
 
-/* Start the adapter anew, so that its driver reads its settings; the undo file says first that it was on. */
-static void restart_adapter(struct run *run, const char *name)
+/* Start the adapter anew, so that its driver reads its settings; the undo file has said first that it was on. */
+static bool restart_adapter(struct run *run, const char *name)
 {
 	const struct kind *kind = kind_find("adapter");
 	char note[NOTE_BYTES] = "";
@@ -142,6 +150,7 @@ static void restart_adapter(struct run *run, const char *name)
 		item.changed = false;
 	}
 	report(run, &item);
+	return item.changed;
 }
 
 /* Put one place back. @return false where it is not as it was */
@@ -160,6 +169,7 @@ static bool put_back(struct run *run, const struct undo_record *record)
 		snprintf(note, sizeof(note), "this version can set no such kind");
 	} else if (state == KIND_READ && strcmp(found, record->value) == 0) {
 		item.status = "ok";
+		run->restart |= kind->of_adapter; /* the driver may have started with another one */
 	} else if (state != KIND_MISSING) {
 		bool back = kind->write(record->place, record->value, note) && kind->read(record->place, now, note) == KIND_READ &&
 			    strcmp(now, record->value) == 0;
@@ -179,6 +189,7 @@ static void restore(struct run *run)
 {
 	static struct undo_record records[UNDO_MAX], left[UNDO_MAX]; /* too large for a stack */
 	int count = undo_load(run->undo, records, UNDO_MAX), kept = 0;
+	bool started = true;
 
 	if (count < 0) {
 		fprintf(stderr, "bw-provision: %s: %s; it stays, and nothing is put back\n", run->undo,
@@ -192,8 +203,10 @@ static void restore(struct run *run)
 	}
 	for (int i = 0; i < count && run->restart; i++) {
 		if (strcmp(records[i].kind, "adapter") == 0)
-			restart_adapter(run, records[i].place);
+			started = restart_adapter(run, records[i].place) && started;
 	}
+	if (!started)
+		return;
 	for (int i = 0; i < kept / 2; i++) { /* oldest first, as they were */
 		struct undo_record swap = left[i];
 

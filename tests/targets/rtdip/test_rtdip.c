@@ -11,7 +11,20 @@
 #include "check.h"
 #include "random.h"
 
-enum { PORT = 7000, ROUNDS = 100000, HELD_MAX = 4096 };
+enum { PORT = 7000, ROUNDS = 100000, HELD_MAX = 4096, RING_BYTES = 64 * 1024 };
+
+static int watch_error;
+
+/* In the place of the C library's: the kernel watches rings, but not the files that stand in for them here. */
+int epoll_ctl(int epoll, int operation, int descriptor, struct epoll_event *event)
+{
+	(void)epoll;
+	(void)operation;
+	(void)descriptor;
+	(void)event;
+	errno = watch_error;
+	return watch_error ? -1 : 0;
+}
 
 /* A ring as the kernel writes it. */
 struct kernel_ring {
@@ -39,7 +52,7 @@ static struct rtdip *make_handle(struct kernel_ring *kernel, uint32_t bytes)
 	*ring = (struct ring){ .port = PORT, .bytes = bytes, .read_at = (void *)twice, .written_to = (void *)(twice + page),
 			       .data = twice + 2 * page };
 	handle->ring_count = 1;
-	CHECK_INT(enlarge_queues(handle, bytes), 0);
+	CHECK_INT(fit_queues(handle), 0);
 	return handle;
 }
 
@@ -183,8 +196,154 @@ static void test_missing(void)
 	free_handle(handle, &kernel);
 }
 
+/* A service whose answers are written before it is asked. */
+static struct rtdip *handle_of_service(int *service)
+{
+	struct rtdip *handle = calloc(1, sizeof(*handle));
+	int ends[2];
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+	handle->service = ends[0];
+	*service = ends[1];
+	handle->sending = handle->epoll = -1;
+	return handle;
+}
+
+static void answer(int service, int result, uint32_t ring_bytes)
+{
+	struct rtdip_answer about = { .result = result, .ring_bytes = ring_bytes };
+	struct iovec part = { &about, sizeof(about) };
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	int ring = -1;
+
+	if (ring_bytes) {
+		ring = memfd_create("ring", MFD_CLOEXEC);
+		CHECK_INT(ftruncate(ring, 2 * sysconf(_SC_PAGESIZE) + 2 * (off_t)ring_bytes), 0);
+		memcpy(CMSG_DATA(&control.header), &ring, sizeof(ring));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+	}
+	CHECK_INT(sendmsg(service, &message, 0), sizeof(about));
+	if (ring >= 0)
+		close(ring);
+}
+
+/* What the service was asked next; -1: nothing. */
+static int asked(int service)
+{
+	struct rtdip_request request;
+
+	return recv(service, &request, sizeof(request), 0) == (ssize_t)sizeof(request) ? (int)request.verb : -1;
+}
+
+static void check_rooms(const struct rtdip *handle, size_t room)
+{
+	for (int i = 0; i < RTDIP_PRIORITIES; i++)
+		CHECK_INT(handle->queues[i].room, room);
+}
+
+/* The queues have the room of the rings that there are, whatever was refused and given back before. */
+static void test_queues_have_the_room_of_the_rings(void)
+{
+	const int errors[] = { EADDRINUSE, EACCES, ENOSPC };
+	int service;
+	struct rtdip *handle = handle_of_service(&service);
+
+	for (int i = 0; i < 3; i++) {
+		answer(service, -errors[i], 0);
+		CHECK_INT(rtdip_bind(handle, PORT, RING_BYTES), -errors[i]);
+		check_rooms(handle, 0);
+		CHECK_INT(asked(service), RTDIP_BIND);
+	}
+	for (int round = 0; round < 3; round++) {
+		for (uint16_t port = PORT; port < PORT + 2; port++) {
+			answer(service, port, RING_BYTES);
+			CHECK_INT(rtdip_bind(handle, port, RING_BYTES), port);
+			CHECK_INT(asked(service), RTDIP_BIND);
+		}
+		check_rooms(handle, 2 * RING_BYTES);
+		for (uint16_t port = PORT; port < PORT + 2; port++) {
+			answer(service, 0, 0);
+			CHECK_INT(rtdip_unbind(handle, port), 0);
+			CHECK_INT(asked(service), RTDIP_UNBIND);
+		}
+		check_rooms(handle, 0);
+	}
+	rtdip_close(handle);
+	close(service);
+}
+
+/* A size that no ring has is refused before anybody is asked, and never added up: a sum of 32 bits could wrap. */
+static void test_sizes_that_no_ring_has(void)
+{
+	const uint32_t sizes[] = { 1, RTDIP_RING_MIN_BYTES / 2, RTDIP_RING_MIN_BYTES + 1, 2 * RTDIP_RING_MAX_BYTES, UINT32_MAX };
+	int service;
+	struct rtdip *handle = handle_of_service(&service);
+
+	for (int i = 0; i < 5; i++) {
+		CHECK_INT(rtdip_bind(handle, PORT, sizes[i]), -EINVAL);
+		CHECK_INT(asked(service), -1);
+		check_rooms(handle, 0);
+	}
+	rtdip_close(handle);
+	close(service);
+}
+
+/* A ring that cannot be used is given back. */
+static void test_a_ring_that_nobody_can_watch(void)
+{
+	int service;
+	struct rtdip *handle = handle_of_service(&service);
+
+	answer(service, PORT, RING_BYTES);
+	answer(service, 0, 0);
+	watch_error = ENOSPC;
+	CHECK_INT(rtdip_bind(handle, PORT, RING_BYTES), -ENOSPC);
+	watch_error = 0;
+	CHECK_INT(asked(service), RTDIP_BIND);
+	CHECK_INT(asked(service), RTDIP_UNBIND);
+	CHECK_INT(handle->ring_count, 0);
+	check_rooms(handle, 0);
+	rtdip_close(handle);
+	close(service);
+}
+
+/* What has come and is not read stays where it is while its port is given back; only then another can be bound. */
+static void test_messages_that_wait(void)
+{
+	const uint8_t record[64] = { 0 };
+	int service;
+	struct rtdip *handle = handle_of_service(&service);
+
+	answer(service, PORT, RING_BYTES);
+	CHECK_INT(rtdip_bind(handle, PORT, RING_BYTES), PORT);
+	CHECK_INT(asked(service), RTDIP_BIND);
+	CHECK(queue_put(&handle->queues[RTDIP_LOW], record, sizeof(record)));
+	CHECK_INT(rtdip_bind(handle, PORT + 1, RING_BYTES), -EBUSY);
+	CHECK_INT(asked(service), -1);
+	answer(service, 0, 0);
+	CHECK_INT(rtdip_unbind(handle, PORT), 0);
+	CHECK_INT(asked(service), RTDIP_UNBIND);
+	CHECK(queue_oldest(&handle->queues[RTDIP_LOW]) != NULL);
+	CHECK_INT(handle->queues[RTDIP_HIGH].room, 0);
+	queue_take(&handle->queues[RTDIP_LOW], sizeof(record));
+	answer(service, PORT, RING_BYTES);
+	CHECK_INT(rtdip_bind(handle, PORT, RING_BYTES), PORT);
+	check_rooms(handle, RING_BYTES);
+	rtdip_close(handle);
+	close(service);
+}
+
 int main(void)
 {
+	test_queues_have_the_room_of_the_rings();
+	test_sizes_that_no_ring_has();
+	test_a_ring_that_nobody_can_watch();
+	test_messages_that_wait();
 	test_header();
 	test_order();
 	test_low_frames_never_delay_a_high_one();

@@ -377,6 +377,31 @@ peer.sendall(b"anew")
     assert "b'anew'" in said[0]
 
 
+def test_what_ends_with_an_empty_part_goes_at_once(lab: AccelLab) -> None:
+    """A reset drops what would still wait for more."""
+    far = (
+        SERVER.replace("HERE", "FAR")
+        + """
+peer, _ = server.accept()
+try:
+    got = peer.recv(10)
+except OSError as error:
+    got = errno.errorcode[error.errno].encode()
+server.accept()[0].sendall(got)
+"""
+    )
+    near = """
+sock = socket.create_connection((FAR, 5001))
+sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\0\\0\\0\\0")
+print(os.writev(sock.fileno(), [b"", b"da", b"ta", b""]))
+sock.close()
+print(socket.create_connection((FAR, 5001)).recv(20))
+"""
+    said = both_stacks(lab, near, far, 4, near_serves=False)
+    assert_same(said)
+    assert "data" in said[0]
+
+
 def test_what_cannot_be_spliced_is_refused(lab: AccelLab, family: int) -> None:
     """The program is told at once, and has what it was sent by reading."""
     far = SERVER.replace("HERE", "FAR") + "peer, _ = server.accept()\npeer.sendall(b'data')\n"

@@ -4,13 +4,24 @@
 from __future__ import annotations
 
 import errno
+from ctypes import c_size_t
 from itertools import pairwise
 from random import Random
 
 import pytest
 
 from tests.targets.userstack.script import PLAIN_OPTIONS, SYN_OPTIONS, Peer, options_of
-from tests.targets.userstack.stack import NO_DELAY, READABLE, Socket, StackError
+from tests.targets.userstack.stack import (
+    MORE,
+    NO_DELAY,
+    READABLE,
+    SEGMENT_BYTES,
+    SEND_BYTES,
+    TCP,
+    WRITABLE,
+    Socket,
+    StackError,
+)
 
 URGENT = 32
 """The bit that `stack_ready()` would have for it."""
@@ -395,6 +406,68 @@ def test_a_full_segment_does_not_wait(peer4: Peer) -> None:
     peer4.expect("A", 1, 1, data=b"a")
     sock.send(bytes(1460))
     peer4.expect("A", 2, 1, size=1460)
+
+
+@pytest.mark.parametrize("no_delay", [0, 1])
+def test_where_more_is_to_follow_full_segments_go_and_the_rest_waits(peer4: Peer, no_delay: int) -> None:
+    sock = peer4.connected()
+    sock.set(NO_DELAY, no_delay)
+    sock.send(bytes(1459), flags=MORE)
+    peer4.expect_nothing()
+    sock.send(bytes(1462), flags=MORE)
+    peer4.expect("A", 1, 1, size=1460)
+    peer4.expect("A", 1461, 1, size=1460)
+    peer4.expect_nothing()
+    sock.send(bytes(1459))
+    peer4.expect("A", 2921, 1, size=1460)
+
+
+@pytest.mark.parametrize("size", [3000, 4096, 5000])
+def test_what_leaves_no_room_goes_though_more_is_to_follow(peer4: Peer, size: int) -> None:
+    """Here a segment is larger than the buffer: who waits until there is room again can add nothing to it."""
+    peer4.stack.call("stack_set_mtu", c_size_t(9000))
+    sock = peer4.connected(options=(("MSS", 8960),))
+    sock.set(SEND_BYTES, 4096)
+    taken = sock.send(bytes(size), flags=MORE)
+    assert not sock.ready & WRITABLE
+    peer4.expect("A", 1, 1, size=taken)
+    peer4.inject("A")
+    assert sock.ready & WRITABLE
+
+
+@pytest.mark.parametrize("listens", [False, True])
+def test_segments_are_as_large_as_the_program_lets_them_be(peer4: Peer, listens: bool) -> None:
+    """It says so before; of a connection that is there it changes nothing."""
+    if listens:
+        peer4.listen().set(SEGMENT_BYTES, 600)
+        sock = peer4.connected()
+    else:
+        sock = peer4.stack.open(TCP, 4).bind(peer4.stack_ip, peer4.stack_port)
+        sock.set(SEGMENT_BYTES, 600)
+        sock.connect(peer4.ip, peer4.port)
+        peer4.expect("S", 0)
+        peer4.inject("SA", 0, 1, options=SYN_OPTIONS)
+        peer4.expect("A", 1, 1)
+    sock.set(SEGMENT_BYTES, 1000)
+    sock.send(bytes(20_000))
+    for place in range(10):
+        peer4.expect("A", 1 + 600 * place, 1, size=600)
+    peer4.expect_nothing()
+
+
+@pytest.mark.parametrize(("size", "sent"), [(0, 1460), (88, 88), (1460, 1460), (32767, 1460)])
+def test_no_segment_is_larger_than_the_way_takes(peer4: Peer, size: int, sent: int) -> None:
+    peer4.listen().set(SEGMENT_BYTES, size)
+    sock = peer4.connected()
+    sock.send(bytes(3000))
+    peer4.expect("A", 1, 1, size=sent)
+
+
+@pytest.mark.parametrize("size", [-1, 87, 32768])
+def test_a_size_of_segments_that_the_kernel_refuses_is_refused(peer4: Peer, size: int) -> None:
+    with pytest.raises(StackError) as error:
+        peer4.connected().set(SEGMENT_BYTES, size)
+    assert error.value.errno == errno.EINVAL
 
 
 def test_what_is_not_acknowledged_is_sent_again(peer: Peer) -> None:

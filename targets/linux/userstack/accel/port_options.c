@@ -48,7 +48,7 @@ static const struct { int level, name; } hints[] = {
 	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT }, { IPPROTO_IPV6, IPV6_MTU_DISCOVER },
 };
 
-/* What is copied when the stack gets a socket. Buffers are left at the stack's own sizes unless the program sets them. */
+/* What is copied when the stack gets a socket. Sizes are the stack's own unless the program has set them: kept_size(). */
 static const int copied[] = { 0, 1, 6, 7, 8, 9, 10, 12, 13, 14 };
 
 static const struct row *find(const struct open_socket *sock, int level, int name)
@@ -58,6 +58,29 @@ static const struct row *find(const struct open_socket *sock, int level, int nam
 			return &rows[i];
 	}
 	return NULL;
+}
+
+/* Where a size is kept that the program sets: the kernel's own cannot be told from it. NULL: the option is not a size. */
+static int *kept_size(struct open_socket *sock, enum stack_option option)
+{
+	switch (option) {
+	case STACK_SEND_BYTES: return &sock->send_bytes;
+	case STACK_RECEIVE_BYTES: return &sock->receive_bytes;
+	case STACK_SEGMENT_BYTES: return &sock->segment_bytes;
+	default: return NULL;
+	}
+}
+
+/* Note what the program has set. 0 is the least of a buffer, and no bound of segments. */
+static void note_set(struct open_socket *sock, int level, int name, int value)
+{
+	const struct row *row = find(sock, level, name);
+	int *kept = row ? kept_size(sock, row->option) : NULL;
+
+	if (row)
+		sock->options_set |= 1u << (row - rows);
+	if (kept)
+		*kept = value > 0 || row->option == STACK_SEGMENT_BYTES ? value : 1;
 }
 
 static bool is_hint(int level, int name)
@@ -120,6 +143,7 @@ static int set_in_stack(struct open_socket *sock, int level, int name, const voi
 {
 	const struct row *row = find(sock, level, name);
 	struct linger linger;
+	int err;
 
 	if (level == SOL_SOCKET && name == SO_LINGER && length >= (socklen_t)sizeof(linger)) {
 		memcpy(&linger, value, sizeof(linger));
@@ -127,7 +151,8 @@ static int set_in_stack(struct open_socket *sock, int level, int name, const voi
 	}
 	if (!row)
 		return -ENOPROTOOPT;
-	return stack_set(sock->stack, row->option, number_of(value, length));
+	err = stack_set(sock->stack, row->option, number_of(value, length));
+	return sock->listens ? 0 : err; /* its connections have it, the listener itself has no use for it */
 }
 
 /* Name an option that is not the stack's; one of a number may be so with other values. */
@@ -160,6 +185,7 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 		sock->unfit = true;
 	}
 	control_set(sock, level, name, number_of(value, length));
+	note_set(sock, level, name, number_of(value, length));
 	if (sock->way != WAY_STACK || is_hint(level, name) || tells || !fit)
 		return 0;
 	return set_in_stack(sock, level, name, value, length);
@@ -167,9 +193,14 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 
 void options_copy(struct open_socket *sock, int fd)
 {
+	const enum stack_option sizes[] = { STACK_SEND_BYTES, STACK_RECEIVE_BYTES, STACK_SEGMENT_BYTES };
 	struct linger linger;
 	socklen_t length = sizeof(linger);
 
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		if (*kept_size(sock, sizes[i]))
+			stack_set(sock->stack, sizes[i], *kept_size(sock, sizes[i]));
+	}
 	for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++) {
 		const struct row *row = &rows[copied[i]];
 		int value = 0;
@@ -183,6 +214,27 @@ void options_copy(struct open_socket *sock, int fd)
 	length = sizeof(linger);
 	if (libc_calls()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &length) == 0 && linger.l_onoff)
 		stack_set(sock->stack, STACK_LINGER_S, linger.l_linger);
+}
+
+void options_inherit(struct open_socket *sock, int fd, const struct open_socket *listener)
+{
+	sock->options_set = listener->options_set;
+	sock->send_bytes = listener->send_bytes;
+	sock->receive_bytes = listener->receive_bytes;
+	sock->segment_bytes = listener->segment_bytes;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *row = &rows[i];
+		const int *kept = kept_size(sock, row->option);
+		int value = kept ? *kept : 0;
+		socklen_t length = sizeof(value);
+
+		if (!(sock->options_set & (1u << i)))
+			continue;
+		if (!kept && libc_calls()->getsockopt(listener->fd, row->level, row->name, &value, &length))
+			continue;
+		libc_calls()->setsockopt(fd, row->level, row->name, &value, sizeof(value));
+		stack_set(sock->stack, row->option, value);
+	}
 }
 
 static int answer(void *value, socklen_t *length, const void *own, socklen_t own_bytes)

@@ -12,5 +12,7 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 int options_get(struct open_socket *sock, int fd, int level, int name, void *value, socklen_t *length);
 /** Hand what was set so far to the user-mode stack. */
 void options_copy(struct open_socket *sock, int fd);
+/** Set at a connection that was accepted what the program has set at its listener. */
+void options_inherit(struct open_socket *sock, int fd, const struct open_socket *listener);
 
 #endif

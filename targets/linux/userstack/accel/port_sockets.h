@@ -40,6 +40,8 @@ struct open_socket {
 	uint16_t port;              /* that the service has given; 0: none */
 	bool unfit;                 /* it has an option that the user-mode stack lacks: the kernel's has it */
 	unsigned int tells;         /* beside what is received: port_control.h */
+	uint32_t options_set;       /* one bit each: port_options.c */
+	int send_bytes, receive_bytes, segment_bytes; /* SO_SNDBUF, SO_RCVBUF, TCP_MAXSEG as the program has set them; 0: it has not */
 	uint64_t receive_us, send_us; /* SO_RCVTIMEO, SO_SNDTIMEO; 0: none */
 	struct stack_address sent_to; /* of UDP: where the last datagram went, and by which stack */
 	bool sent_by_kernel;

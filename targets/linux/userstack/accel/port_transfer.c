@@ -72,12 +72,15 @@ static size_t length_of(const struct msghdr *message)
 static int64_t send_stream(struct open_socket *sock, int fd, const struct msghdr *message, int flags)
 {
 	uint64_t until_us = waits_until_us(sock, flags, sock->send_us);
+	size_t left = length_of(message);
 	int64_t sent = 0;
 
 	for (size_t i = 0; i < message->msg_iovlen; i++) {
 		const struct iovec *part = &message->msg_iov[i];
-		bool more = (flags & MSG_MORE) || i + 1 < message->msg_iovlen;
+		bool more;
 
+		left -= part->iov_len;
+		more = (flags & MSG_MORE) || left; /* parts that are empty are not more */
 		for (size_t at = 0; at < part->iov_len;) {
 			int64_t taken = stack_send(sock->stack, (const uint8_t *)part->iov_base + at, part->iov_len - at,
 						   more ? STACK_MORE : 0, NULL);

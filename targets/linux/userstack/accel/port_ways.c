@@ -326,6 +326,7 @@ static int adopt(const struct open_socket *listener, struct stack_socket *stack,
 	sockets_find(fd)->way = WAY_STACK;
 	stack_set_user(stack, sockets_find(fd));
 	control_inherit(sockets_find(fd), fd, listener);
+	options_inherit(sockets_find(fd), fd, listener);
 	return fd;
 }
 

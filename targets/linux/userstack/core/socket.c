@@ -17,6 +17,7 @@ enum {
 	BYTES_MIN = 4096,
 	MS_PER_S = 1000,
 	SEGMENT_MIN_BYTES = 88,
+	SEGMENT_MAX_BYTES = 32767,
 	KEEP_MAX_S = 32767,
 	KEEP_MAX_COUNT = 127,
 };
@@ -224,6 +225,12 @@ static int set_of_tcp(struct stack_socket *sock, enum stack_option option, int v
 {
 	struct tcp_pcb *pcb = sock->tcp;
 
+	if (option == STACK_SEGMENT_BYTES) {
+		if (value && !in_range(value, SEGMENT_MIN_BYTES, SEGMENT_MAX_BYTES))
+			return -EINVAL;
+		sock->segment_bytes = value;
+		return 0;
+	}
 	if (!pcb || sock->listening)
 		return -EINVAL;
 	switch (option) {
@@ -255,11 +262,6 @@ static int set_of_tcp(struct stack_socket *sock, enum stack_option option, int v
 		if (value < 0)
 			return -EINVAL;
 		pcb->recovery.give_up_us = (uint64_t)value * US_PER_MS;
-		return 0;
-	case STACK_SEGMENT_BYTES:
-		if (!in_range(value, SEGMENT_MIN_BYTES, TCP_MSS) || sock->connected)
-			return -EINVAL;
-		pcb->mss = (u16_t)value;
 		return 0;
 	default:
 		return -ENOPROTOOPT;

@@ -41,6 +41,7 @@ struct stack_socket {
 	struct stack_address peer;
 	struct stack_address source; /* of UDP: stack_set_source(); its family is 0 before */
 	int send_bytes, receive_bytes, linger_s;
+	int segment_bytes; /* of TCP: STACK_SEGMENT_BYTES as it was set; 0: no bound */
 
 	/* TCP */
 	bool listening, connecting, connected, peer_closed, shut_read, shut_write, closing;

@@ -86,12 +86,21 @@ static void failed(void *argument, err_t err)
 	stack_socket_changed(sock);
 }
 
+/* A connection has begun, and both ends have said how large their segments may be. */
+static void bound_segments(const struct stack_socket *sock, struct tcp_pcb *pcb)
+{
+	if (!sock->segment_bytes || sock->segment_bytes >= pcb->mss)
+		return;
+	pcb->mss = (u16_t)sock->segment_bytes;
+	pcb->cwnd = LWIP_TCP_CALC_INITIAL_CWND(pcb->mss);
+}
+
 static err_t connected(void *argument, struct tcp_pcb *pcb, err_t err)
 {
 	struct stack_socket *sock = argument;
 
-	LWIP_UNUSED_ARG(pcb);
 	LWIP_UNUSED_ARG(err);
+	bound_segments(sock, pcb);
 	sock->connecting = false;
 	sock->connected = true;
 	stack_socket_changed(sock);
@@ -132,6 +141,8 @@ static err_t arrived(void *argument, struct tcp_pcb *pcb, err_t err)
 	sock->send_bytes = listener->send_bytes;
 	sock->receive_bytes = listener->receive_bytes;
 	sock->linger_s = listener->linger_s;
+	sock->segment_bytes = listener->segment_bytes;
+	bound_segments(sock, pcb);
 	sock->bound = sock->connected = true;
 	sock->listener = listener;
 	adopt(sock, pcb);
@@ -236,6 +247,18 @@ static size_t room_bytes(const struct stack_socket *sock)
 	return held < limit ? limit - held : 0;
 }
 
+/* What is not full waits for more, also where NO_DELAY is set. */
+static void send_full_segments(struct tcp_pcb *pcb)
+{
+	const tcpflags_t no_delay = pcb->flags & TF_NODELAY;
+
+	if (!pcb->unsent || (!pcb->unsent->next && pcb->unsent->len < pcb->mss))
+		return;
+	tcp_clear_flags(pcb, TF_NODELAY);
+	tcp_output(pcb);
+	tcp_set_flags(pcb, no_delay);
+}
+
 int64_t stack_tcp_send(struct stack_socket *sock, const void *data, size_t size_bytes, unsigned int flags)
 {
 	const uint8_t *bytes = data;
@@ -262,8 +285,11 @@ int64_t stack_tcp_send(struct stack_socket *sock, const void *data, size_t size_
 			break;
 		taken += part_bytes;
 	}
-	if (taken && !(flags & STACK_MORE))
+	/* Who waits until there is room again sends no more before something has gone. */
+	if (taken && (!(flags & STACK_MORE) || taken < size_bytes || !(stack_tcp_ready(sock) & STACK_WRITABLE)))
 		tcp_output(sock->tcp);
+	else if (taken)
+		send_full_segments(sock->tcp);
 	stack_socket_changed(sock);
 	return taken || !size_bytes ? (int64_t)taken : -EAGAIN;
 }
