@@ -73,7 +73,10 @@ class Uncertainty:
 
     def __post_init__(self) -> None:
         """Refuse an expanded uncertainty that its parts do not give."""
-        expected = expanded_uncertainty(self.parts)
+        try:
+            expected = expanded_uncertainty(self.parts)
+        except OverflowError as error:
+            raise RecordError(f"uncertainty.parts: {error}") from error
         if not math.isclose(self.expanded, expected, rel_tol=1e-9, abs_tol=1e-12):
             raise RecordError(f"uncertainty.expanded: {self.expanded} is not what its parts give, {expected}")
 

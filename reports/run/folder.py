@@ -272,11 +272,16 @@ class RunFolder:
     def finish(self) -> None:
         """Write the sums of a run whose process has died; `latest` moves here from an older run only.
 
+        One that cannot be read counts as older.
+
         Raises:
             RunFolderError: As `finalise`.
         """
         newest = self.path.parent / LATEST
-        if newest.exists() and RunFolder.open(newest).manifest.start_utc > self.manifest.start_utc:
+        began_utc = ""
+        with contextlib.suppress(RunFolderError):
+            began_utc = RunFolder.open(newest).manifest.start_utc if newest.exists() else ""
+        if began_utc > self.manifest.start_utc:
             self._check_open()
             write_sums(self.path)
         else:

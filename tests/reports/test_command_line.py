@@ -121,6 +121,15 @@ def test_an_older_run_that_is_finished_is_verified_and_does_not_become_the_lates
     assert (tmp_path / "latest").resolve() == newer.path
 
 
+def test_a_killed_run_is_finished_though_the_latest_cannot_be_read(tmp_path: Path) -> None:
+    killed, latest = make_run(tmp_path), make_run(tmp_path)
+    latest.finalise()
+    (latest.path / "run.json").write_text("{")
+    assert main(["finish", str(killed.path)]) == 0
+    assert changed_files(killed.path) == []
+    assert (tmp_path / "latest").resolve() == killed.path
+
+
 def test_a_reader_that_has_seen_enough_ends_it_quietly(run: RunFolder) -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -194,3 +194,9 @@ def test_limits_and_evidence_check_themselves():
         Limit(math.inf, None, "s")
     with pytest.raises(RecordError):
         Evidence("", "0" * 64)
+
+
+def test_parts_without_a_finite_sum_are_refused() -> None:
+    parts = tuple(UncertaintyPart(name, "bound", 1.7e308) for name in ("a", "b"))
+    with pytest.raises(RecordError, match=r"uncertainty\.parts: .*overflow"):
+        Uncertainty(1.0, parts)
