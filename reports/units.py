@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+
+DIGITS, DIGITS_MAX = 4, 17
+"""Significant digits of a value: as a rule, and those that tell any two floats apart."""
 
 NO_VALUE = "\u2013"
 """Shown where there is no value: an en dash."""
@@ -22,7 +26,7 @@ _STEPS = {
 """Larger units of a unit, and what each is in it; bytes by thousands, as the papers count."""
 
 
-def format_value(value: float | None, unit: str, digits: int = 4) -> str:
+def format_value(value: float | None, unit: str, digits: int = DIGITS) -> str:
     """Return a value with its unit, to `digits` significant digits; an en dash where there is none.
 
     Nanoseconds become s, ms or µs: 1234567 ns is `1.235 ms`, 10000000 ns is `10 ms`. Bytes/s become GB/s,
@@ -31,9 +35,27 @@ def format_value(value: float | None, unit: str, digits: int = 4) -> str:
     return _format(value, unit, digits, strip=True)
 
 
-def format_measured(value: float | None, unit: str, digits: int = 4) -> str:
+def format_measured(value: float | None, unit: str, digits: int = DIGITS) -> str:
     """Return a measured value: like `format_value`, but with the zeros that say how well it is known."""
     return _format(value, unit, digits, strip=False)
+
+
+def digits_to_tell(value: float | None, edges: Iterable[float | None], unit: str) -> int:
+    """Return with how many digits a value does not look like an edge that it is not; at least 4.
+
+    Of 10000400 ns beside a limit of 10 ms six: 10.0004 ms.
+    """
+    others = [edge for edge in edges if edge not in (None, value)]
+    if value is None:
+        return DIGITS
+    return next(
+        (
+            digits
+            for digits in range(DIGITS, DIGITS_MAX)
+            if format_value(value, unit, digits) not in [format_value(edge, unit, digits) for edge in others]
+        ),
+        DIGITS_MAX,
+    )
 
 
 def _format(value: float | None, unit: str, digits: int, *, strip: bool) -> str:

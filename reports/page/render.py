@@ -23,14 +23,14 @@ from reports.page.model import Report, RunReport, gather_run
 from reports.page.not_passed import NO_RECORD, not_passed
 from reports.page.overview import overview_of
 from reports.quantities import PART_MEANINGS
-from reports.record.measurement import Number, Outcome
+from reports.record.measurement import Measurement, Number, Outcome
 from reports.run.files import PAGE, pages_of
 from reports.run.folder import RunFolder
 from reports.run.manifest import Manifest
 from reports.run.outcome import GLOSSARY, NEXT_STEPS
 from reports.run.targets import page_names, targets_of
 from reports.templating import template_environment
-from reports.units import NO_VALUE, exact_value, format_bytes, format_measured, format_value
+from reports.units import NO_VALUE, digits_to_tell, exact_value, format_bytes, format_measured, format_value
 
 NOT_PASSED_SHOWN_MAX = 12
 """So many of what did not pass stand under the verdict; the others are folded away."""
@@ -126,6 +126,7 @@ def _environment() -> Environment:
         {
             "value": format_value,
             "measured": format_measured,
+            "digits_to_tell": _digits_of,
             "exact": exact_value,
             "size": format_bytes,
             "percent": format_percent,
@@ -195,6 +196,11 @@ def headline(report: Report) -> str:
     if not parts:
         return f"All {total} measured values meet their limits, but not everything was measured."
     return f"Of {total} measured values, {', '.join(parts)} and {counts['pass']} pass."
+
+
+def _digits_of(record: Measurement) -> int:
+    """Return with how many digits the value of a record does not look like a limit that it is not."""
+    return digits_to_tell(record.value, (record.limit.upper, record.limit.lower), record.unit)
 
 
 def format_percent(share: Number | None, digits: int = 3) -> str:

@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 
 from reports.record.measurement import Limit, Number, Outcome, Uncertainty, margin_of
-from reports.units import format_value
+from reports.units import digits_to_tell, format_value
 
 EXTREMES = frozenset({"max", "min", "max_abs", "peak_to_peak"})
 """Statistics that one sample alone can carry over a limit."""
@@ -101,11 +101,12 @@ def judge(
 def _beyond(value: Number, limit: Limit, uncertainty: Uncertainty, unit: str) -> str:
     """Say by how much the value lies beyond a limit and U together; empty where it does not."""
     band = uncertainty.expanded
-    shown, u = format_value(value, unit), format_value(band, unit)
+    digits = digits_to_tell(value, (limit.upper, limit.lower), unit)
+    shown, u = format_value(value, unit, digits), format_value(band, unit)
     if limit.upper is not None and value - limit.upper > band:
-        return f"{shown} is over {format_value(limit.upper, unit)} by more than U = {u}"
+        return f"{shown} is over {format_value(limit.upper, unit, digits)} by more than U = {u}"
     if limit.lower is not None and limit.lower - value > band:
-        return f"{shown} is under {format_value(limit.lower, unit)} by more than U = {u}"
+        return f"{shown} is under {format_value(limit.lower, unit, digits)} by more than U = {u}"
     return ""
 
 
@@ -113,5 +114,6 @@ def _within(value: Number, limit: Limit, uncertainty: Uncertainty, unit: str) ->
     """Say which limit the value is too close to."""
     band = uncertainty.expanded
     edge = limit.upper if limit.upper is not None and value > limit.upper - band else limit.lower
-    u = format_value(band, unit)
-    return f"{format_value(value, unit)} lies within U = {u} of the limit {format_value(edge, unit)}"
+    digits = digits_to_tell(value, [edge], unit)
+    shown, u = format_value(value, unit, digits), format_value(band, unit)
+    return f"{shown} lies within U = {u} of the limit {format_value(edge, unit, digits)}"

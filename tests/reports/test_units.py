@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.units import format_measured, format_value
+from reports.units import digits_to_tell, format_measured, format_value
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,23 @@ def test_measured_value_keeps_the_zeros_that_are_known() -> None:
     assert format_measured(10_000_000.0, "ns") == "10.00 ms"
     assert format_measured(2_000_000, "bytes/s") == "2.000 MB/s"
     assert format_measured(50, "ns") == "50 ns"
+
+
+@pytest.mark.parametrize(
+    ("value", "edge", "digits"),
+    [
+        (10_000_400, 10_000_000, 6),
+        (9_999_950, 10_000_000, 6),
+        (9_000_000, 10_000_000, 4),
+        (10_000_000, 10_000_000, 4),
+        (0.1 + 0.2, 0.3, 17),
+        (None, 10_000_000, 4),
+        (5, None, 4),
+    ],
+)
+def test_a_value_does_not_look_like_a_limit_that_it_is_not(
+    value: float | None, edge: float | None, digits: int
+) -> None:
+    assert digits_to_tell(value, [edge], "ns") == digits
+    if value not in (None, edge) and edge is not None:
+        assert format_value(value, "ns", digits) != format_value(edge, "ns", digits)

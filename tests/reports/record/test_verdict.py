@@ -164,3 +164,16 @@ def test_more_uncertainty_never_decides_what_less_could_not(value: int, upper: i
     with_less = judge(value, Limit(upper, None, ""), u(band), n=100, n_required=99).outcome
     with_more = judge(value, Limit(upper, None, ""), u(band + more), n=100, n_required=99).outcome
     assert with_more in ("inconclusive", with_less)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (10_000_400, "10.0004 ms is over 10 ms by more than U = 100 ns"),
+        (9_999_950, "9.99995 ms lies within U = 100 ns of the limit 10 ms"),
+        (10_000_000, "10 ms lies within U = 100 ns of the limit 10 ms"),
+    ],
+)
+def test_the_reason_has_as_many_digits_as_tell_value_from_limit(value: int, said: str) -> None:
+    band = Uncertainty.from_parts([UncertaintyPart("clock", "bound", 100)])
+    assert judge(value, Limit(10_000_000, None, "x"), band, n=9, n_required=9, unit="ns").reason == said
