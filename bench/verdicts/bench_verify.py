@@ -150,7 +150,9 @@ def all_ways(value: Any, way: Way = ()) -> Iterator[Way]:
 
 
 def other(value: Any) -> Any:
-    """Return another value of the same type."""
+    """Return another value of the same type; of an outcome another outcome."""
+    if value in OUTCOMES:
+        return "fail" if value == "pass" else "pass"
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
