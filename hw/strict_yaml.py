@@ -31,7 +31,7 @@ class _Loader(yaml.SafeLoader):
         for key_node, _value in node.value:
             if isinstance(key_node, yaml.ScalarNode):
                 text: str = key_node.value
-                key: object = text if key_node.tag == _MERGE else self.construct_object(key_node)
+                key: object = text if key_node.tag == _MERGE else cast("Any", self).construct_object(key_node)
                 problem = ""
                 if text in seen or key in seen:
                     problem = f"{text}: the key stands twice"
@@ -87,7 +87,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > BYTES_MAX:
             raise ConfigError(f"{path}: must have {BYTES_MAX} bytes at most")
-        loader: Any = _Loader(path.read_text())
+        loader: Any = _Loader(path.read_text(encoding="utf-8"))
         loader.name = str(path)
         node: Any = loader.get_single_node()
         _size(node, {}, path)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from reports.rejudge.arithmetic import CHECKS, Record
 
@@ -57,7 +57,7 @@ def _reasons(manifest: Mapping[str, Any], counting: Sequence[Record]) -> Iterato
 
 
 def _keys(facts: object) -> Sequence[str]:
-    return [*facts] if isinstance(facts, dict) else []
+    return [*cast("dict[str, object]", facts)] if isinstance(facts, dict) else []
 
 
 def _told(xunit: Path) -> str | None:
