@@ -165,7 +165,7 @@ class ClockSyncLibrary(AsksRequirements):
             clock: The stack.
             asymmetry: With its unit, a whole number of microseconds.
         """
-        requirement = self.requirement(clock)
+        requirement = self._offered(clock)
         lab = self.lab
         if lab.times.alternations < SHIFT_PAIRS_MIN:
             raise SkipExecution(f"profile {lab.profile.name} has fewer than {SHIFT_PAIRS_MIN} alternations")

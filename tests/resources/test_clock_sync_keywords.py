@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which requirements the keywords of the clocks judge: where one of their tests passes, each has a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from robot.api import SkipExecution
+
+from hw.errors import CapabilityError
+from reports.run.current import take_judged
+from resources.keywords.clock_sync import ClockSyncLibrary
+from resources.keywords.converters import Nanoseconds
+
+FILE = Path(__file__).resolve().parents[2] / "robot" / "requirements" / "clock_sync_virtual.toml"
+STEP = Nanoseconds(1_000_000)
+
+
+class _Lab:
+    """A lab whose target can have no stack: a keyword says what it judges, and gets no further."""
+
+    bench = SimpleNamespace(spec=SimpleNamespace(simulated=True))
+    holdover_trial = None
+    """Read before its argument is."""
+
+    def require_offered(self, clock: str) -> None:
+        raise CapabilityError(f"{clock}: not here")
+
+
+@pytest.mark.parametrize(
+    ("call", "judged"),
+    [
+        (lambda clocks: clocks.clock_should_stay_within_its_limit("chrony"), ("CLK-CHRONY",)),
+        (lambda clocks: clocks.clock_should_stay_within_its_limit_under_load("chrony"), ("CLK-CHRONY",)),
+        (lambda clocks: clocks.clock_should_lock_again("chrony", STEP), ("CLK-CHRONY",)),
+        (lambda clocks: clocks.measure_holdover("chrony"), ()),
+        (lambda clocks: clocks.reference_should_see_an_asymmetric_path("chrony", STEP), ()),
+        (lambda clocks: clocks.wrong_clock_should_be_found("chrony", "node", STEP), ()),
+    ],
+)
+def test_a_keyword_names_what_it_will_record(call: Callable[[Any], None], judged: tuple[str, ...]) -> None:
+    clocks: Any = ClockSyncLibrary(FILE)
+    clocks._lab = _Lab()
+    take_judged()
+    with pytest.raises(SkipExecution, match="chrony: not here"):
+        call(clocks)
+    assert take_judged() == judged
