@@ -68,7 +68,10 @@ class KnownDelay:
 def judge_known_delay(
     producers: tuple[int, ...], applied_ns: int, measured_ns: int | None, n: int, uncertainty: Uncertainty
 ) -> KnownDelay:
-    """Judge the check: pass when the delay found differs from the applied one by U at most."""
+    """Judge the check: pass when the delay found differs from the applied one by U at most.
+
+    With a U as large as the delay it cannot be told from none: inconclusive.
+    """
     outcome: Outcome = "pass"
     reason = ""
     if measured_ns is None or n == 0:
@@ -76,4 +79,7 @@ def judge_known_delay(
     elif abs(measured_ns - applied_ns) > uncertainty.expanded:
         outcome = "fail"
         reason = f"found {measured_ns} ns for {applied_ns} ns applied; U = {uncertainty.expanded} ns"
+    elif uncertainty.expanded >= applied_ns:
+        outcome = "inconclusive"
+        reason = f"{applied_ns} ns applied cannot be told from none: U = {uncertainty.expanded} ns"
     return KnownDelay(KNOWN_DELAY_SCHEMA, producers, applied_ns, measured_ns, n, uncertainty, outcome, reason)

@@ -183,9 +183,8 @@ def _shift_objections(record: Record, plain: EdgeTrial, wrong: EdgeTrial) -> Ite
     )
     yield from _part_objections(record, [])
     outcomes = {outcome_of(record, each, n) for each in _about(value)}
-    yield from _outcome_objections(
-        record, _of_check(outcomes, is_doubtful=plain.is_doubtful or wrong.is_doubtful)
-    )
+    is_doubtful = plain.is_doubtful or wrong.is_doubtful or u >= abs(put_in)
+    yield from _outcome_objections(record, _of_check(outcomes, is_doubtful=is_doubtful))
 
 
 def _of_check(outcomes: set[str], *, is_doubtful: bool) -> set[str]:

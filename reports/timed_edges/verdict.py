@@ -202,6 +202,9 @@ def shift_measurement(
     n = min(plain.delays.count, wrong.delays.count)
     sample = Sample(SHIFT_QUANTITY, MEAN, shift_ns - expected_ns, n, 1)
     causes = [*_causes(plain), *_causes(wrong)]
+    if allowed_ns >= abs(expected_ns):
+        put, u = format_value(expected_ns, "ns"), format_value(allowed_ns, "ns")
+        causes.append(f"{put} put in cannot be told from none: U = {u}")
     return _check_record(
         requirement,
         sample,

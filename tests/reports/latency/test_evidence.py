@@ -114,6 +114,17 @@ def test_a_known_delay_has_to_be_found_within_u(found: int | None, outcome: str)
     assert judge_known_delay((5,), 5_000, found, 100, uncertainty(100)).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("u", "found", "outcome"), [(4_999, 1, "pass"), (5_000, 0, "inconclusive"), (4_000, 0, "fail")]
+)
+def test_a_known_delay_that_is_not_told_from_none_shows_nothing(u: int, found: int, outcome: str):
+    known = judge_known_delay((5,), 5_000, found, 100, uncertainty(u))
+    assert known.outcome == outcome
+    assert (
+        outcome != "inconclusive"
+    ) or known.reason == "5000 ns applied cannot be told from none: U = 5000 ns"
+
+
 def test_a_known_delay_comes_back_from_its_file_and_cannot_claim_a_pass(tmp_path: Path):
     known = judge_known_delay((5,), 5_000, 5_050, 100, uncertainty(100))
     path = tmp_path / "known_delay.json"

@@ -74,6 +74,18 @@ def test_a_changed_check_is_named(tmp_path: Path, changes: dict[str, Any], said:
     assert any(said in problem for problem in problems)
 
 
+def test_a_pass_with_a_u_as_large_as_the_delay_is_named(tmp_path: Path) -> None:
+    record = known_delay(tmp_path)
+    file = tmp_path / f"{DELAY}.json"
+    found = json.loads(file.read_text())
+    found["uncertainty"]["parts"][0]["value"] = APPLIED_NS
+    file.write_text(json.dumps(found))
+    record["limit"] = {"upper": APPLIED_NS, "lower": -APPLIED_NS}
+    problems, _ = known_delay_objections(tmp_path, [record])
+    assert problems == [f"BENCH-KNOWN-DELAY: pass, an error of 200000 with U = {APPLIED_NS:g}"]
+    assert known_delay_objections(tmp_path, [record | {"outcome": "inconclusive"}]) == ([], 1)
+
+
 def test_messages_that_say_something_else_are_named(tmp_path: Path) -> None:
     record = known_delay(tmp_path)
     path = tmp_path / DELAY / "messages.csv"

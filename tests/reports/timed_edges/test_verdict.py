@@ -215,6 +215,13 @@ def test_a_mistake_has_to_show_within_u_of_both_means(
         assert "the mistake does not show as it should" in record.reason
 
 
+def test_a_mistake_that_is_not_told_from_none_shows_nothing() -> None:
+    record = shift_measurement(_trial(), _trial(5.0 + 0.7), "SHIFT", 1, CONTEXT)
+    assert record.limit.upper == pytest.approx(0.8 + 2 * np.hypot(0.3, 0.3))
+    assert record.outcome == "inconclusive"
+    assert record.reason == "1 ns put in cannot be told from none: U = 1.649 ns"
+
+
 def test_a_mistake_of_which_nothing_is_known_is_unset() -> None:
     none = _trial(delays=None, counts=Counts(), budgets=Budgets())
     assert shift_measurement(_trial(), none, "SHIFT", 200, CONTEXT).outcome == "unset"
