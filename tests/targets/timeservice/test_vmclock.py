@@ -104,7 +104,7 @@ def test_disruption_is_counted(page: Path, tmp_path: Path) -> None:
 
 def test_time_that_was_withdrawn_does_not_come_back_as_the_service_ends(page: Path, tmp_path: Path) -> None:
     with VmClock(tmp_path / "vmclock") as vmclock, ToldServer() as server:
-        arguments = ("--server", server.text, *QUICK, "--interval-ms", "1000", "--quick-interval-ms", "1000")
+        arguments = ("--server", server.text, *QUICK)
         with TimedProcess(page, *arguments, prefix=vmclock.prefix) as timed:
             timed.syncs(4)
             server.lie = "silent"
