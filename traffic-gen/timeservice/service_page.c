@@ -69,13 +69,11 @@ static struct publish_words words_of(const struct service *service, uint32_t sta
 		.reason = reason,
 		.leap = service->before.leap,
 		.stratum = service->before.stratum,
-		.tai_utc_s = service->log->tai_utc_s,
+		.tai_utc_s = (int32_t)service->settings->tai_utc_s,
 		.heard_ticks = heard_ticks(service),
 		.disrupted = !publish_gives_time(state) && had_time(&service->before),
 	};
 
-	if (service->settings->tai_utc_s)
-		words.tai_utc_s = (int32_t)service->settings->tai_utc_s;
 	if (best) {
 		words.leap = (int32_t)best->said.leap;
 		words.stratum = (int32_t)best->said.stratum + 1;
