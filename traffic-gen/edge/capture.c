@@ -157,18 +157,20 @@ int verb_capture(int argc, char **argv)
 	struct capture capture = { .count = 0 };
 	char error[2 * EDGE_PIN_ERROR_BYTES];
 	const char *pin = NULL;
-	int64_t duration_ms = 0;
+	int64_t duration_ms = 0, tai_utc_s = TAI_UTC_DEFAULT_S;
 	const struct option options[] = {
 		{ .name = "pin", .kind = OPTION_TEXT, .target = &pin, .argument = "PIN", .help = "the input" },
 		{ .name = "count", .kind = OPTION_INT, .target = &capture.count, .min = 0, .max = INT64_C(1000000000),
 		  .argument = "N", .help = "edges at most (default 0: however many)" },
 		{ .name = "duration-ms", .kind = OPTION_INT, .target = &duration_ms, .min = 0, .max = INT64_C(604800000),
 		  .argument = "N", .help = "time at most (default 0: until SIGTERM)" },
+		{ .name = "tai-utc-s", .kind = OPTION_INT, .target = &tai_utc_s, .min = 0, .max = 1000, .argument = "N",
+		  .help = "TAI - UTC where the kernel does not know it (default 37)" },
 		{ .name = NULL },
 	};
 	const struct command command = {
 		.name = TOOL,
-		.usage = "--pin PIN [--count N] [--duration-ms N]",
+		.usage = "--pin PIN [--count N] [--duration-ms N] [--tai-utc-s N]",
 		.about = "Note when the edges of an input come, in the clock that the pin has. The first 100000 are kept.\n",
 		.options = options,
 	};
@@ -187,7 +189,7 @@ int verb_capture(int argc, char **argv)
 		fputs(TOOL ": out of memory\n", stderr);
 		return EXIT_CAPABILITY;
 	}
-	err = edge_pin_open(&capture.pin, pin, error, sizeof(error));
+	err = edge_pin_open(&capture.pin, pin, (int)tai_utc_s, error, sizeof(error));
 	if (err)
 		fprintf(stderr, TOOL ": --pin: %s\n", error);
 	code = err ? edge_pin_exit_code(err) : run(&capture);

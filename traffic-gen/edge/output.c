@@ -301,7 +301,7 @@ static int check(struct output *output, const char *pin, bool periodic, const ch
 		fprintf(stderr, TOOL ": --start-ns: must be next or a number of ns, found \"%s\"\n", start);
 		return EXIT_BAD_INPUT;
 	}
-	err = edge_pin_open(&output->pin, pin, error, sizeof(error));
+	err = edge_pin_open(&output->pin, pin, output->tai.tai_utc_s, error, sizeof(error));
 	if (err) {
 		fprintf(stderr, TOOL ": --pin: %s\n", error);
 		return edge_pin_exit_code(err);

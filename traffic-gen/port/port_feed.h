@@ -30,5 +30,7 @@ void port_feed_close(struct port_feed *feed);
 
 /** Hand on a sample. The kernel's clock is stepped where it is off by more than 128 ms (RFC 5905: STEPT). @return 0 or -errno */
 int port_feed_take(struct port_feed *feed, const struct port_feed_sample *sample);
+/** There is no time any more: let nobody read the last sample later. */
+void port_feed_withdraw(struct port_feed *feed);
 
 #endif

@@ -7,7 +7,8 @@
 #include "timeservice/page.h"
 
 /**
- * Hand on what the page says now, if it gives a time; the system's clock is read in the tightest of some brackets of the counter.
+ * Hand on what the page says now, if it gives a time, and take the last sample back if it does not; the system's clock is read in
+ * the tightest of some brackets of the counter.
  *
  * @param feed  NULL: nobody is fed
  * @return 0 or -errno

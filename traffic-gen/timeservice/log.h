@@ -17,7 +17,7 @@
 
 struct timed_log {
 	struct json json;
-	int tai_utc_s;
+	int tai_utc_s; /* of the stamps; a guess where nobody has told */
 };
 
 /* A batch whose line was published. */

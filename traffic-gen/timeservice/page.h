@@ -46,7 +46,7 @@ enum timepage_state {
 	TIMEPAGE_HOLDOVER = 3,       /* no server is heard: time by the rate that was learnt, the bound grows */
 	TIMEPAGE_UNSYNCHRONISED = 4, /* there is no time with a bound: see reason */
 	TIMEPAGE_REFUSED = 5,        /* the counter cannot serve: see reason and the status' text */
-	TIMEPAGE_ENDED = 6,          /* the service has ended; its last line holds until usable_until_ticks */
+	TIMEPAGE_ENDED = 6,          /* the service has ended; its last line, if that gave a time, holds until usable_until_ticks */
 };
 
 enum timepage_reason {

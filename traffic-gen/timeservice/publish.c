@@ -15,6 +15,11 @@ struct publish_settings publish_default_settings(void)
 	return (struct publish_settings){ .step_ns = 10000000, .bound_max_ns = 100000000, .slew_ppm = 500 };
 }
 
+bool publish_gives_time(uint32_t state)
+{
+	return state == TIMEPAGE_SYNCHRONISED || state == TIMEPAGE_HOLDOVER || state == TIMEPAGE_ENDED;
+}
+
 bool publish_continues(const struct timepage_line *last)
 {
 	struct timepage_line line;
@@ -118,6 +123,14 @@ int64_t publish_line(const struct publish_settings *settings, const struct local
 	return correction_ns;
 }
 
+/* Readers, and the next service, take the line of one that has ended for a time while it is usable. */
+static void end_without_time(struct timepage_line *next)
+{
+	next->usable_until_ticks = next->base_ticks;
+	if (!publish_continues(next))
+		next->mult = 0; /* figures that cannot be, or none at all */
+}
+
 void publish_withdraw(const struct timepage_line *last, const struct publish_words *words, struct timepage_line *next)
 {
 	*next = *last;
@@ -127,4 +140,6 @@ void publish_withdraw(const struct timepage_line *last, const struct publish_wor
 	next->stratum = words->stratum;
 	next->tai_utc_s = words->tai_utc_s;
 	next->disruptions += words->disrupted;
+	if (words->state == TIMEPAGE_ENDED && !publish_gives_time(last->state))
+		end_without_time(next);
 }

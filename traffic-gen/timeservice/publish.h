@@ -43,8 +43,14 @@ int64_t publish_line(const struct publish_settings *settings, const struct local
 		     uint64_t now_ticks, const struct timepage_line *last, const struct publish_words *words,
 		     struct timepage_line *next);
 
-/** Say that there is no time: the figures stay, so that the next line can go on from them. */
+/**
+ * Say that there is no time, or what has become of the last one: the figures stay, so that the next line can go on from them.
+ * TIMEPAGE_ENDED leaves a time that there was, and is not usable where there was none.
+ */
 void publish_withdraw(const struct timepage_line *last, const struct publish_words *words, struct timepage_line *next);
+
+/** Does a line of this state give a time as long as it is usable? */
+bool publish_gives_time(uint32_t state);
 
 /** Can a next line go on from this one? */
 bool publish_continues(const struct timepage_line *last);

@@ -245,13 +245,13 @@ static int take_contradiction(struct recompute *run, const struct log_line *line
 	return EXIT_DONE;
 }
 
-/* The counter jumped, or runs at another rate. */
+/* The counter jumped, or runs at another rate. A batch that is open was given up. */
 static int take_counter(struct recompute *run)
 {
-	batch_end(run);
+	run->open_server = -1;
 	for (int i = 0; i < run->server_count; i++)
 		estimate_restart(run->servers[i].estimate);
-	return check_told(run);
+	return EXIT_DONE;
 }
 
 /* ---- a batch's line ---------------------------------------------------------------------------------------------- */

@@ -147,6 +147,55 @@ static bool goes_on(const struct service *service)
 	return !service->ended && !service->held;
 }
 
+/* ---- about once a second ----------------------------------------------------------------------------------------- */
+
+/*
+ * Look whether the counter has gone on as it should. If it has not, what was learnt is worth nothing: there is no time until servers
+ * say it anew. One that runs at another rate is for a new start of this program. Returns 0; 1: the time was withdrawn; or -errno.
+ */
+static int counter_run(struct service *service)
+{
+	enum counter_verdict verdict = counter_check_watch(service->counter);
+	int err;
+
+	if (verdict == COUNTER_FIT)
+		return 0;
+	counter_reason(service->counter, verdict, service->status.text, sizeof(service->status.text));
+	for (int i = 0; i < service->settings->server_count; i++) {
+		estimate_restart(service->servers[i].estimate);
+		ntp_exchange_restart(&service->servers[i].exchange);
+	}
+	service->next_batch_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	hurry(service, service->settings->quick_batches);
+	err = timed_log_counter(service->log, service->status.text, true);
+	if (!err)
+		err = service_withdraw(service, TIMEPAGE_UNSYNCHRONISED, TIMEPAGE_REASON_COUNTER_JUMPED);
+	return err ? err : verdict == COUNTER_RATE_CHANGED ? -EXDEV : 1;
+}
+
+/* What has to be seen to however long batches last: the counter, a slew that is over, who is fed. Returns as counter_run. */
+static int watch_run(struct service *service, int64_t now_monotonic_ns)
+{
+	int64_t check_ns = service->settings->check_interval_ms * NS_PER_MS;
+	int withdrawn = counter_run(service), err = withdrawn < 0 ? withdrawn : 0;
+
+	service->next_watch_monotonic_ns = now_monotonic_ns + (check_ns ? check_ns : STATUS_NS);
+	if (!err && service_settled(service))
+		err = service_publish_again(service, service->state, service->reason);
+	if (!err)
+		err = feed_run(service->feed, &service->before);
+	service_publish_status(service);
+	return err ? err : withdrawn;
+}
+
+/* Likewise, where it is time for that. */
+static int watch_when_due(struct service *service)
+{
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+
+	return now_monotonic_ns < service->next_watch_monotonic_ns ? 0 : watch_run(service, now_monotonic_ns);
+}
+
 /* ---- a batch ----------------------------------------------------------------------------------------------------- */
 
 /* Ask a server once. Returns 1: it answered; 0: it did not; or -errno. */
@@ -203,6 +252,7 @@ static int batch_end(struct service *service, struct server *server)
 	return 0;
 }
 
+/* Returns 0; 1: the time was withdrawn meanwhile, and what was asked counts for nothing; or -errno. */
 static int batch_of(struct service *service, struct server *server)
 {
 	int losses = 0, answers = 0, err = 0;
@@ -218,7 +268,8 @@ static int batch_of(struct service *service, struct server *server)
 			return answered;
 		answers += answered;
 		losses = answered ? 0 : losses + 1;
-		if (service->settings->gap_us && i + 1 < service->settings->batch)
+		err = watch_when_due(service);
+		if (!err && service->settings->gap_us && i + 1 < service->settings->batch)
 			err = wait_until(service, port_clock_now_ns(PORT_CLOCK_MONOTONIC) + service->settings->gap_us * NS_PER_US);
 	}
 	server->reach = (server->reach << 1 | (answers > 0)) & 0xff;
@@ -235,7 +286,7 @@ static int batch_run(struct service *service)
 	for (int i = 0; i < service->settings->server_count && goes_on(service); i++) {
 		err = batch_of(service, &service->servers[i]);
 		if (err)
-			return err;
+			return err < 0 ? err : 0; /* another batch is due */
 	}
 	interval_ns = pace_next(service);
 	service->next_batch_monotonic_ns += interval_ns;
@@ -244,9 +295,11 @@ static int batch_run(struct service *service)
 	if (!goes_on(service))
 		return 0;
 	service->status.batches++;
-	err = service_publish(service, true);
+	err = counter_run(service);
+	if (!err)
+		err = service_publish(service, true);
 	service_publish_status(service);
-	return err ? err : refusals_tell(service);
+	return err < 0 ? err : refusals_tell(service);
 }
 
 /* ---- between batches --------------------------------------------------------------------------------------------- */
@@ -303,44 +356,15 @@ static int check_run(struct service *service)
 	return service->line.valid && service->state == TIMEPAGE_SYNCHRONISED ? service_publish(service, false) : 0;
 }
 
-/*
- * Look whether the counter has gone on as it should. If it has not, what was learnt is worth nothing: there is no time until servers
- * say it anew. One that runs at another rate is for a new start of this program.
- */
-static int counter_run(struct service *service)
-{
-	enum counter_verdict verdict = counter_check_watch(service->counter);
-	int err;
-
-	if (verdict == COUNTER_FIT)
-		return 0;
-	counter_reason(service->counter, verdict, service->status.text, sizeof(service->status.text));
-	for (int i = 0; i < service->settings->server_count; i++) {
-		estimate_restart(service->servers[i].estimate);
-		ntp_exchange_restart(&service->servers[i].exchange);
-	}
-	service->next_batch_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-	hurry(service, service->settings->quick_batches);
-	err = timed_log_counter(service->log, service->status.text, true);
-	if (!err)
-		err = service_withdraw(service, TIMEPAGE_UNSYNCHRONISED, TIMEPAGE_REASON_COUNTER_JUMPED);
-	return err ? err : verdict == COUNTER_RATE_CHANGED ? -EXDEV : 0;
-}
-
 static int between_run(struct service *service, int64_t now_monotonic_ns)
 {
-	int64_t check_ns = service->settings->check_interval_ms * NS_PER_MS;
-	int err = counter_run(service);
+	int result = watch_run(service, now_monotonic_ns);
 
-	if (!err && service_settled(service))
-		err = service_publish_again(service, service->state, service->reason);
-	service->next_check_monotonic_ns = now_monotonic_ns + (check_ns ? check_ns : STATUS_NS);
-	if (!err && check_ns && !service->held)
-		err = check_run(service);
-	if (!err)
-		err = feed_run(service->feed, &service->before);
+	service->next_check_monotonic_ns = service->next_watch_monotonic_ns;
+	if (!result && service->settings->check_interval_ms && !service->held)
+		result = check_run(service);
 	service_publish_status(service);
-	return err ? err : refusals_tell(service);
+	return result < 0 ? result : refusals_tell(service);
 }
 
 int service_run(struct service *service)
@@ -349,20 +373,24 @@ int service_run(struct service *service)
 	int err = service_publish(service, false);
 
 	service->next_batch_monotonic_ns = now_monotonic_ns;
-	service->next_check_monotonic_ns = now_monotonic_ns + STATUS_NS;
+	service->next_check_monotonic_ns = service->next_watch_monotonic_ns = now_monotonic_ns + STATUS_NS;
 	hurry(service, service->settings->quick_batches);
 	service_publish_status(service);
 	while (!err && !service->ended && (!batches_max || (int64_t)service->status.batches < batches_max)) {
 		int64_t next_batch_monotonic_ns = service->held ? now_monotonic_ns + LONG_NS : service->next_batch_monotonic_ns;
+		bool batch_due, check_due;
 
 		err = wait_until(service, smaller(next_batch_monotonic_ns, service->next_check_monotonic_ns));
 		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		if (err || service->ended)
 			break;
-		if (!service->held && now_monotonic_ns >= service->next_batch_monotonic_ns)
-			err = batch_run(service);
-		else if (now_monotonic_ns >= service->next_check_monotonic_ns)
+		batch_due = !service->held && now_monotonic_ns >= service->next_batch_monotonic_ns;
+		check_due = now_monotonic_ns >= service->next_check_monotonic_ns;
+		/* What has been due for longer: each gets its turn, however long the other takes. */
+		if (check_due && (!batch_due || service->next_check_monotonic_ns <= service->next_batch_monotonic_ns))
 			err = between_run(service, now_monotonic_ns);
+		else if (batch_due)
+			err = batch_run(service);
 	}
 	if (!err)
 		err = service_publish_again(service, TIMEPAGE_ENDED, TIMEPAGE_REASON_ENDED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time service: batches of exchanges with each server at an interval, a check in between, and after each the page. One thread;
- * it waits for a time, a signal or a datagram, and for nothing else.
+ * The time service: batches of exchanges with each server at an interval, a check in between, and after each the page. The counter
+ * is watched all the while, in batches too. One thread; it waits for a time, a signal or a datagram, and for nothing else.
  */
 #ifndef BW_TIMESERVICE_SERVICE_H
 #define BW_TIMESERVICE_SERVICE_H
@@ -37,6 +37,7 @@ struct service {
 	int64_t quick_left;             /* batches that come soon */
 	int64_t pace_ns;                /* from one batch to the next; grows to the interval */
 	int64_t next_batch_monotonic_ns, next_check_monotonic_ns;
+	int64_t next_watch_monotonic_ns; /* of the counter; in batches too */
 	int next_check_server;
 	int64_t refusals_told, refusals_untold; /* since the last batch or check */
 	struct timepage_status status;

@@ -56,9 +56,9 @@ static uint64_t heard_ticks(const struct service *service)
 	return latest_ticks;
 }
 
-static bool has_time(uint32_t state)
+static bool had_time(const struct timepage_line *line)
 {
-	return state == TIMEPAGE_SYNCHRONISED || state == TIMEPAGE_HOLDOVER || state == TIMEPAGE_ENDED;
+	return publish_gives_time(line->state) && timepage_usable_ticks(line);
 }
 
 static struct publish_words words_of(const struct service *service, uint32_t state, uint32_t reason)
@@ -69,13 +69,11 @@ static struct publish_words words_of(const struct service *service, uint32_t sta
 		.reason = reason,
 		.leap = service->before.leap,
 		.stratum = service->before.stratum,
-		.tai_utc_s = service->log->tai_utc_s,
+		.tai_utc_s = (int32_t)service->settings->tai_utc_s,
 		.heard_ticks = heard_ticks(service),
-		.disrupted = !has_time(state) && has_time(service->before.state),
+		.disrupted = !publish_gives_time(state) && had_time(&service->before),
 	};
 
-	if (service->settings->tai_utc_s)
-		words.tai_utc_s = (int32_t)service->settings->tai_utc_s;
 	if (best) {
 		words.leap = (int32_t)best->said.leap;
 		words.stratum = (int32_t)best->said.stratum + 1;
@@ -236,10 +234,7 @@ static uint32_t reason_of(const struct service *service, bool *contradicted)
 /* A time of an earlier service, or of earlier batches, that still holds. */
 static bool still_holds(const struct service *service)
 {
-	uint32_t state = service->before.state;
-
-	return publish_continues(&service->before) &&
-	       (state == TIMEPAGE_SYNCHRONISED || state == TIMEPAGE_HOLDOVER || state == TIMEPAGE_ENDED) &&
+	return publish_continues(&service->before) && publish_gives_time(service->before.state) &&
 	       (int64_t)(service->before.usable_until_ticks - port_counter_read()) > 0;
 }
 

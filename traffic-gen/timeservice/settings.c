@@ -37,7 +37,7 @@ const struct settings_number SETTINGS_NUMBER[SETTINGS_NUMBERS] = {
 	{ "step-ns", OF(publish.step_ns), 1000, 1000000000, "larger corrections are steps (10000000)" },
 	{ "bound-max-ns", OF(publish.bound_max_ns), 1000, 10000000000, "a time that is less sure than that is none (100000000)" },
 	{ "slew-ppm", OF(publish.slew_ppm), 1, 500, "fastest slew (500)" },
-	{ "tai-utc-s", OF(tai_utc_s), 0, 255, "TAI - UTC; 0: what the kernel says (0)" },
+	{ "tai-utc-s", OF(tai_utc_s), 0, 255, "TAI - UTC; 0: what the kernel says at the start, if it says anything (0)" },
 	{ "feed-unit", OF(feed_unit), 0, 255, "of chrony's SHM reference clock (0)" },
 	{ "priority", OF(priority), 0, 99, "SCHED_FIFO; 0: none (0)" },
 };

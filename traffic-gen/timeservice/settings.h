@@ -33,7 +33,7 @@ struct settings {
 	int64_t check_interval_ms;  /* one exchange between batches; 0: none */
 	int64_t min_servers;        /* so many have to agree */
 	int64_t batches_max;        /* end after so many; 0: at the end of the process */
-	int64_t tai_utc_s;          /* 0: what the kernel says, if it says anything */
+	int64_t tai_utc_s;          /* 0: what the kernel says; once the service runs: nobody has told */
 	int64_t priority;           /* SCHED_FIFO; 0: none */
 	int64_t feed;               /* enum settings_feed */
 	int64_t feed_unit;          /* of chrony's SHM refclock */

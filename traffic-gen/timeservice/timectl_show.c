@@ -177,7 +177,10 @@ void timectl_tracking(const struct timectl *ctl, bool json)
 	printf("Update interval : %.1f seconds\n", (double)status->interval_ns * 1e-9);
 	printf("Leap status     : %s\n", ctl->synchronised ? leap_text(ctl->line.leap) : "Not synchronised");
 	printf("Epoch           : %" PRIu64 " (last step %+.9f seconds)\n", ctl->line.epoch, (double)ctl->line.step_ns * 1e-9);
-	printf("TAI - UTC       : %d seconds\n", ctl->line.tai_utc_s);
+	if (ctl->line.tai_utc_s)
+		printf("TAI - UTC       : %d seconds\n", ctl->line.tai_utc_s);
+	else
+		printf("TAI - UTC       : unknown\n");
 }
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */

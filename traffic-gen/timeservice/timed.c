@@ -79,6 +79,8 @@ static int open_all(struct timed *timed)
 		return tell(timed->settings.log, -errno);
 	port_tai_init(&tai, TAI_UTC_DEFAULT_S);
 	timed_log_init(&timed->log, timed->out, tai.tai_utc_s);
+	if (!timed->settings.tai_utc_s)
+		timed->settings.tai_utc_s = tai.kernel_tai_utc_s;
 	err = waiter_open(&timed->waiter, true);
 	if (err)
 		return tell("signals", err);

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import statistics
 import subprocess
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,20 @@ pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
 UNIT = 77
 AHEAD_S = 0.25
+READ_VALID = f"""
+import sys
+from ctypes import CDLL, Structure, c_int, c_long, c_void_p
+
+class Segment(Structure):
+    _fields_ = [("mode", c_int), ("count", c_int), ("clock_s", c_long), ("clock_us", c_int),
+                ("receive_s", c_long), ("receive_us", c_int), ("leap", c_int), ("precision", c_int),
+                ("samples", c_int), ("valid", c_int)]
+
+libc = CDLL(None)
+libc.shmat.restype = c_void_p
+sys.exit(Segment.from_address(libc.shmat(libc.shmget({0x4E545030 + UNIT}, 0, 0), None, 0o10000)).valid)
+"""
+"""Exit code: `valid` of the segment (struct shm_time in port_linux_feed.c)."""
 
 
 @contextmanager
@@ -70,6 +85,29 @@ def test_chronyd_hears_the_time_of_the_service(tmp_path: Path) -> None:
                 heard_s = statistics.median(offsets_s(log))
             assert timed.end() == 0
     assert abs(heard_s - AHEAD_S) < 0.05
+
+
+def test_what_the_service_is_not_sure_of_any_more_is_handed_on_no_longer(tmp_path: Path) -> None:
+    """Held, it hears no server until the bound is too wide; chronyd finds no sample then."""
+    feed = ("--feed", "chrony", "--feed-unit", str(UNIT))
+    bound = ("--drift-limit-ppb", "1000000", "--bound-max-ns", "10000000")  # in ten seconds from nothing
+    arguments = (*QUICK, *feed, *bound)
+    with (
+        ToldServer() as server,
+        own_memory() as prefix,
+        TimedProcess(tmp_path / "page", "--server", server.text, *arguments, prefix=prefix) as timed,
+    ):
+
+        def is_valid() -> bool:
+            return bool(subprocess.run([*prefix, sys.executable, "-c", READ_VALID], check=False).returncode)
+
+        timed.syncs(3)
+        wait_until(is_valid, "a sample")
+        timed.tell("hold")
+        wait_until(lambda: not timed.ctl("tracking")["synchronised"], "the end of the time")
+        wait_until(lambda: not is_valid(), "the end of what is handed on")
+        assert timed.ctl("tracking")["state"] == "holdover"
+        assert timed.end() == 0
 
 
 def test_a_feed_that_is_not_permitted_is_a_missing_capability(tmp_path: Path) -> None:

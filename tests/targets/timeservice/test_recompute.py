@@ -144,6 +144,15 @@ def test_counter_that_jumped_makes_all_begin_anew(log: Path, tmp_path: Path) -> 
     assert "has said nothing" in error
 
 
+def test_batch_in_which_the_counter_jumped_never_ends(log: Path, tmp_path: Path) -> None:
+    """What it would contradict is not told: the service has forgotten it by then."""
+    lines = lines_of(log)
+    contradiction = next(number for number, line in enumerate(lines) if line["type"] == "contradiction")
+    counter = {"type": "counter", "reason": "jumped", "state": "locked"}
+    code, _, error = recompute(write_lines(tmp_path / "log", [*lines[:contradiction], counter]))
+    assert code == 0, error
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

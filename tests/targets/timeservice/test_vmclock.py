@@ -12,7 +12,7 @@ from typing import Self
 
 import pytest
 
-from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer, check_true
+from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer, check_true, timectl
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 MAGIC, VERSION, TSC = 0x4B4C4356, 1, 1
@@ -100,6 +100,23 @@ def test_disruption_is_counted(page: Path, tmp_path: Path) -> None:
         vmclock.disrupt(6, 2)
         timed.until_state("unsynchronised")
         assert timed.ctl("tracking")["disruptions"] == before + 1
+
+
+def test_time_that_was_withdrawn_does_not_come_back_as_the_service_ends(page: Path, tmp_path: Path) -> None:
+    with VmClock(tmp_path / "vmclock") as vmclock, ToldServer() as server:
+        arguments = ("--server", server.text, *QUICK)
+        with TimedProcess(page, *arguments, prefix=vmclock.prefix) as timed:
+            timed.syncs(4)
+            server.lie = "silent"
+            vmclock.disrupt(6, 2)
+            timed.until_state("unsynchronised")
+            disruptions = timed.ctl("tracking")["disruptions"]
+            assert timed.end() == 0
+        said = timectl(page, "tracking")
+        assert (said["synchronised"], said["state"]) == (False, "ended")
+        with TimedProcess(page, *arguments, prefix=vmclock.prefix) as timed:
+            assert timed.until(lambda line: line["type"] == "state")["page_state"] == "starting"
+            assert timed.ctl("tracking")["disruptions"] == disruptions
 
 
 def test_marker_is_believed_once_its_change_is_complete(page: Path, tmp_path: Path) -> None:

@@ -94,10 +94,11 @@ int port_ptp_pin_capture_end(struct port_ptp_pin *pin)
 	return -ENOTSUP;
 }
 
-int edge_pin_open(struct edge_pin *pin, const char *text, char *error, size_t error_bytes)
+int edge_pin_open(struct edge_pin *pin, const char *text, int tai_utc_s, char *error, size_t error_bytes)
 {
 	memset(pin, 0, sizeof(*pin));
 	pin->text = text;
+	pin->tai_utc_s = tai_utc_s;
 	pin->kind = &edge_pin_ptp;
 	return edge_pin_ptp.open(pin, strchr(text, ':') + 1, error, error_bytes);
 }

@@ -16,7 +16,7 @@
 #include "port/port_edge.h"
 #include "port/linux/port_linux_device.h"
 
-enum { DEVICE = 40, LINE = 41, CALLS_MAX = 16 };
+enum { DEVICE = 40, LINE = 41, CALLS_MAX = 16, WAITS_MAX = 1000 };
 
 static struct {
 	int open_files;
@@ -31,6 +31,9 @@ static struct {
 	int with;            /* ... with this error */
 	const void *events;
 	size_t events_bytes;
+	int waits;
+	int64_t now_monotonic_ns;
+	int64_t apart_ns; /* between events that never end; 0: there are those of `events` */
 } seen;
 
 static void reset(void)
@@ -129,20 +132,33 @@ static ssize_t recorder_read(int file, void *data, size_t size_bytes)
 	CHECK(file == DEVICE || file == LINE);
 	CHECK(bytes <= size_bytes);
 	memcpy(data, seen.events, bytes);
-	seen.events_bytes = 0;
+	if (!seen.apart_ns)
+		seen.events_bytes = 0;
 	return (ssize_t)bytes;
 }
 
 static int recorder_wait(int file, int64_t timeout_ns)
 {
+	int64_t left_ns = seen.apart_ns - seen.now_monotonic_ns % (seen.apart_ns ? seen.apart_ns : 1);
+
 	(void)file;
 	CHECK(timeout_ns >= 0);
-	return seen.events_bytes ? 0 : -ETIMEDOUT;
+	if (!seen.apart_ns)
+		return seen.events_bytes ? 0 : -ETIMEDOUT;
+	if (++seen.waits > WAITS_MAX)
+		return -EIO; /* for ever */
+	seen.now_monotonic_ns += left_ns < timeout_ns ? left_ns : timeout_ns;
+	return left_ns <= timeout_ns ? 0 : -ETIMEDOUT;
+}
+
+static int64_t recorder_now_monotonic_ns(void)
+{
+	return seen.now_monotonic_ns;
 }
 
 static const struct device_calls recorder = {
 	.open = recorder_open, .control = recorder_control, .read = recorder_read, .wait = recorder_wait,
-	.close = recorder_close,
+	.close = recorder_close, .now_monotonic_ns = recorder_now_monotonic_ns,
 };
 
 /* The last of the requests was this one. */
@@ -278,6 +294,29 @@ static void test_ptp_capture(void)
 	port_ptp_pin_close(pin);
 }
 
+/* Another channel whose events never end does not hold up who waits for this one. */
+static void test_ptp_capture_beside_a_busy_channel(void)
+{
+	const struct ptp_extts_event other = { .t = { .sec = 6, .nsec = 24 }, .index = 0 };
+	struct port_ptp_pin *pin;
+	int64_t phc_ns;
+
+	reset();
+	pin = open_ptp(3);
+	CHECK_INT(port_ptp_pin_capture(pin, PORT_PTP_RISING), 0);
+	seen.events = &other;
+	seen.events_bytes = sizeof(other);
+	seen.apart_ns = 2000000;
+	seen.now_monotonic_ns = 1500000;
+	CHECK_INT(port_ptp_pin_captured(pin, &phc_ns, 50000000), -ETIMEDOUT);
+	CHECK_INT(seen.now_monotonic_ns, 51500000);
+	CHECK_INT(port_ptp_pin_captured(pin, &phc_ns, 0), -ETIMEDOUT);
+	CHECK_INT(seen.now_monotonic_ns, 51500000);
+	seen.apart_ns = 10; /* it comes while the last one is read: looked at once */
+	CHECK_INT(port_ptp_pin_captured(pin, &phc_ns, 1), -ETIMEDOUT);
+	port_ptp_pin_close(pin);
+}
+
 /* ---- GPIO ---------------------------------------------------------------------------------------------------------- */
 
 static void test_gpio_output(void)
@@ -332,6 +371,25 @@ static void test_gpio_capture(void)
 	CHECK_INT(seen.open_files, 0);
 }
 
+/* Nor do edges of a line that were not asked for. */
+static void test_gpio_capture_beside_other_edges(void)
+{
+	const struct gpio_v2_line_event falling = { .timestamp_ns = 2000, .id = GPIO_V2_LINE_EVENT_FALLING_EDGE, .line_seqno = 2 };
+	struct port_gpio_line *line = NULL;
+	int64_t realtime_ns;
+	uint32_t sequence;
+
+	reset();
+	CHECK_INT(gpio_open_with(&recorder, "/dev/there", 5, &line), 0);
+	CHECK_INT(port_gpio_capture(line), 0);
+	seen.events = &falling;
+	seen.events_bytes = sizeof(falling);
+	seen.apart_ns = 2000000;
+	CHECK_INT(port_gpio_captured(line, &sequence, &realtime_ns, 49000000), -ETIMEDOUT);
+	CHECK_INT(seen.now_monotonic_ns, 49000000);
+	port_gpio_close(line);
+}
+
 /* ---- pulses per second --------------------------------------------------------------------------------------------- */
 
 static int read_character(const char *folder, const char *name)
@@ -379,8 +437,10 @@ int main(void)
 	test_ptp_without_pins();
 	test_ptp_channels();
 	test_ptp_capture();
+	test_ptp_capture_beside_a_busy_channel();
 	test_gpio_output();
 	test_gpio_capture();
+	test_gpio_capture_beside_other_edges();
 	test_pps();
 	return check_result();
 }

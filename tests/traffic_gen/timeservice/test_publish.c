@@ -139,6 +139,43 @@ static void test_end_of_use(void)
 	CHECK(!publish_continues(&next));
 }
 
+/* A service that ends: what it still tells, and what the next one goes on from. */
+static void test_end(void)
+{
+	struct local_time local = { ORIGIN_TICKS, UTC_NS, 1000000000 };
+	struct publish_settings settings = publish_default_settings();
+	struct estimate_line line = estimate(UTC_NS, 0, 0, 1000);
+	struct publish_words withdrawn = { .state = TIMEPAGE_UNSYNCHRONISED, .reason = TIMEPAGE_REASON_COUNTER_JUMPED };
+	struct publish_words ended = { .state = TIMEPAGE_ENDED, .reason = TIMEPAGE_REASON_ENDED };
+	struct timepage_line last, between, next;
+
+	publish_line(&settings, &local, &line, ORIGIN_TICKS, NULL, &synchronised, &last);
+	settle(&last);
+	publish_withdraw(&last, &ended, &next);
+	CHECK_INT(next.state, TIMEPAGE_ENDED);
+	CHECK_INT(next.usable_until_ticks, last.usable_until_ticks);
+
+	publish_withdraw(&last, &withdrawn, &between);
+	publish_withdraw(&between, &ended, &next);
+	CHECK_INT(next.state, TIMEPAGE_ENDED);
+	CHECK_INT(timepage_usable_ticks(&next), 0);
+	CHECK_INT(timepage_line_check(&next), 0);
+	CHECK(publish_continues(&next)); /* a step is counted by the next service too */
+
+	line.low_ns = 2 * TIMEPAGE_BOUND_MAX_NS; /* figures that readers would refuse in a line with a time */
+	publish_line(&settings, &local, &line, ORIGIN_TICKS, NULL, &synchronised, &between);
+	settle(&between);
+	CHECK_INT(between.state, TIMEPAGE_UNSYNCHRONISED);
+	publish_withdraw(&between, &ended, &next);
+	CHECK_INT(timepage_usable_ticks(&next), 0);
+	CHECK_INT(timepage_line_check(&next), 0);
+
+	memset(&between, 0, sizeof(between)); /* no server has ever answered */
+	publish_withdraw(&between, &ended, &next);
+	CHECK_INT(timepage_usable_ticks(&next), 0);
+	CHECK_INT(timepage_line_check(&next), 0);
+}
+
 int main(void)
 {
 	test_local();
@@ -151,5 +188,6 @@ int main(void)
 	}
 	test_step();
 	test_end_of_use();
+	test_end();
 	return check_result();
 }

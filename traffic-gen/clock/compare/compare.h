@@ -61,7 +61,7 @@ struct compare {
 	int64_t realtime_add_ns; /* CLOCK_REALTIME to TAI, of the other clock */
 	struct pause_lengths pauses;
 	/* what the loop finds */
-	struct tally iterations; /* attempts; read by the thread that prints progress */
+	struct tally iterations; /* attempts that found both times; read by the thread that prints progress */
 	struct tally finished;
 	uint64_t discarded;
 	int64_t start_tai_ns, start_monotonic_ns, elapsed_ns;

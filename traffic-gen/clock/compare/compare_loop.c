@@ -11,7 +11,7 @@
 
 #define SPIN_MAX_NS INT64_C(50000) /* a sleep takes longer than that to wake up from */
 
-enum { LOOK_EVERY = 64 }; /* iterations between looks at the clock that ends the run, where there is no pause */
+enum { LOOK_EVERY = 64 }; /* attempts between looks at the clock that ends the run, where there is no pause */
 
 /* What the device told with the reading that it has just had. */
 static void note_error(const struct compare *compare, struct sample *sample)
@@ -159,13 +159,13 @@ static void make_pause(struct compare *compare)
 }
 
 /* True when time or patience are over. */
-static bool is_over(struct compare *compare, int64_t begin_monotonic_ns, uint64_t iterations)
+static bool is_over(struct compare *compare, int64_t begin_monotonic_ns, uint64_t attempts)
 {
 	int64_t now_monotonic_ns;
 
 	if (port_stop_requested())
 		return true;
-	if (compare->options.pause_max_ns == 0 && iterations % LOOK_EVERY)
+	if (compare->options.pause_max_ns == 0 && attempts % LOOK_EVERY)
 		return false;
 	now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	if (compare->options.duration_ns && now_monotonic_ns - begin_monotonic_ns >= compare->options.duration_ns) {
@@ -175,6 +175,23 @@ static bool is_over(struct compare *compare, int64_t begin_monotonic_ns, uint64_
 	return false;
 }
 
+/* An attempt that found both times. */
+static void count(struct compare *compare, const struct sample *sample)
+{
+	const struct compare_options *options = &compare->options;
+
+	if (tally_get(&compare->iterations) == 0) {
+		compare->start_tai_ns = sample->time_tai_ns;
+		compare->start_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	}
+	tally_add(&compare->iterations, 1);
+	/* a window that ends before it begins: the clock around the reading was put back */
+	if (options->read == COMPARE_FILTERED && (sample->window_ns > options->filter_ns || sample->window_ns < 0))
+		compare->discarded++;
+	else
+		record(compare, sample);
+}
+
 void compare_run(struct compare *compare)
 {
 	const struct compare_options *options = &compare->options;
@@ -182,28 +199,16 @@ void compare_run(struct compare *compare)
 							 options->read == COMPARE_SEQUENTIAL ? take_sequential :
 											       take_bracketed;
 	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-	uint64_t iterations = 0;
+	uint64_t attempts = 0;
 	struct sample sample;
 
-	while (!is_over(compare, begin_monotonic_ns, iterations)) {
-		if (take(compare, &sample)) {
-			if (!is_without_time(compare))
-				break;
-			make_pause(compare);
-			continue;
-		}
-		if (iterations == 0) {
-			compare->start_tai_ns = sample.time_tai_ns;
-			compare->start_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-		}
-		iterations++;
-		tally_add(&compare->iterations, 1);
-		/* a window that ends before it begins: the clock around the reading was put back */
-		if (options->read == COMPARE_FILTERED && (sample.window_ns > options->filter_ns || sample.window_ns < 0))
-			compare->discarded++;
-		else
-			record(compare, &sample);
-		if (options->iterations && iterations >= (uint64_t)options->iterations) {
+	while (!is_over(compare, begin_monotonic_ns, attempts)) {
+		if (take(compare, &sample) == 0)
+			count(compare, &sample);
+		else if (!is_without_time(compare))
+			break;
+		attempts++;
+		if (options->iterations && attempts >= (uint64_t)options->iterations) {
 			compare->complete = true;
 			break;
 		}

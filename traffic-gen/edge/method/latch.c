@@ -114,7 +114,7 @@ static int measure(struct latch *latch, int priority, int cpu)
 
 /* ---- what is needed ---------------------------------------------------------------------------------------------- */
 
-static int open_pin(struct edge_pin *pin, const char *option, const char *text)
+static int open_pin(struct edge_pin *pin, const char *option, const char *text, int tai_utc_s)
 {
 	char error[2 * EDGE_PIN_ERROR_BYTES];
 	int err;
@@ -123,7 +123,7 @@ static int open_pin(struct edge_pin *pin, const char *option, const char *text)
 		fprintf(stderr, TOOL ": --%s is missing (see --help)\n", option);
 		return EXIT_BAD_INPUT;
 	}
-	err = edge_pin_open(pin, text, error, sizeof(error));
+	err = edge_pin_open(pin, text, tai_utc_s, error, sizeof(error));
 	if (!err)
 		return 0;
 	fprintf(stderr, TOOL ": --%s: %s\n", option, error);
@@ -132,10 +132,10 @@ static int open_pin(struct edge_pin *pin, const char *option, const char *text)
 
 static int open_all(struct latch *latch, const char *output, const char *capture, const char *phc)
 {
-	int code = open_pin(&latch->output, "output", output), err;
+	int code = open_pin(&latch->output, "output", output, latch->tai.tai_utc_s), err;
 
 	if (!code)
-		code = open_pin(&latch->capture, "capture", capture);
+		code = open_pin(&latch->capture, "capture", capture, latch->tai.tai_utc_s);
 	if (code)
 		return code;
 	if (!latch->output.kind->set || !latch->capture.kind->capture_next || latch->capture.axis != EDGE_AXIS_CLOCK_NS) {

@@ -362,9 +362,10 @@ void edge_run_thread(void *argument)
 	/* TGPIO fires at the first tick of ART at or after its value: half a tick earlier is right on average. */
 	run->output_shift_ticks = (int64_t)(run->clock.hz / EDGE_ART_HZ / 2);
 	run->error = run->method->prepare(run, &run->failed);
-	atomic_store(&run->prepared, true);
-	if (!run->error && !port_stop_requested())
+	if (!run->error && !port_stop_requested()) {
+		atomic_store(&run->prepared, true);
 		make_all(run);
+	}
 	end_run(run);
 	atomic_store(&run->finished, true);
 }

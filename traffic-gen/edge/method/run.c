@@ -38,10 +38,10 @@ static int missing(const char *option, const char *why)
 	return EXIT_BAD_INPUT;
 }
 
-static int open_pin(struct edge_pin *pin, const char *option, const char *text)
+static int open_pin(struct edge_pin *pin, const char *option, const char *text, int tai_utc_s)
 {
 	char error[2 * EDGE_PIN_ERROR_BYTES];
-	int err = edge_pin_open(pin, text, error, sizeof(error));
+	int err = edge_pin_open(pin, text, tai_utc_s, error, sizeof(error));
 
 	if (!err)
 		return 0;
@@ -58,7 +58,7 @@ static int cannot(const char *option, const char *text, const char *what)
 static int open_pins(struct edge_run *run, struct pins *pins, const struct arguments *arguments)
 {
 	const struct edge_method *method = run->method;
-	int code = open_pin(&pins->output, "output", arguments->output);
+	int code = open_pin(&pins->output, "output", arguments->output, run->tai.tai_utc_s);
 
 	if (code)
 		return code;
@@ -68,7 +68,7 @@ static int open_pins(struct edge_run *run, struct pins *pins, const struct argum
 	if (!method->software && (!pins->output.kind->fire_at || pins->output.axis != EDGE_AXIS_COUNTER))
 		return cannot("output", arguments->output, "cannot be programmed in ticks of the processor's counter");
 	if (method->latches) {
-		code = open_pin(&pins->latch, "latch", arguments->latch);
+		code = open_pin(&pins->latch, "latch", arguments->latch, run->tai.tai_utc_s);
 		if (code)
 			return code;
 		run->latch = &pins->latch;
@@ -77,7 +77,7 @@ static int open_pins(struct edge_run *run, struct pins *pins, const struct argum
 	}
 	if (!arguments->reference)
 		return 0;
-	code = open_pin(&pins->reference, "reference", arguments->reference);
+	code = open_pin(&pins->reference, "reference", arguments->reference, run->tai.tai_utc_s);
 	if (code)
 		return code;
 	run->reference = &pins->reference;

@@ -20,7 +20,7 @@ static const struct edge_pin_kind *find(const char *text, size_t length)
 	return NULL;
 }
 
-int edge_pin_open(struct edge_pin *pin, const char *text, char *error, size_t error_bytes)
+int edge_pin_open(struct edge_pin *pin, const char *text, int tai_utc_s, char *error, size_t error_bytes)
 {
 	size_t length = strcspn(text, ":");
 	const struct edge_pin_kind *kind = find(text, length);
@@ -35,6 +35,7 @@ int edge_pin_open(struct edge_pin *pin, const char *text, char *error, size_t er
 	}
 	pin->text = text;
 	pin->kind = kind;
+	pin->tai_utc_s = tai_utc_s;
 	err = kind->open(pin, text + length + 1, why, sizeof(why));
 	if (err) {
 		snprintf(error, error_bytes, "pin \"%s\": %s", text, why[0] ? why : strerror(-err));

@@ -85,6 +85,7 @@ struct edge_pin {
 	const char *text; /* as it was given: outlives the pin */
 	const struct edge_pin_kind *kind;
 	enum edge_axis axis;
+	int tai_utc_s;       /* TAI - UTC where the kernel does not know it: of pins whose edges the system's clock stamps */
 	uint64_t counter_hz; /* EDGE_AXIS_COUNTER: ticks per second, as the device has them; else 0 */
 	void *state;
 };
@@ -92,9 +93,10 @@ struct edge_pin {
 /**
  * Open a pin: `KIND:ARGUMENT` (pin.c).
  *
+ * @param tai_utc_s  TAI - UTC where the kernel does not know it
  * @return 0, or -errno with one line in error (-EINVAL: bad input)
  */
-int edge_pin_open(struct edge_pin *pin, const char *text, char *error, size_t error_bytes);
+int edge_pin_open(struct edge_pin *pin, const char *text, int tai_utc_s, char *error, size_t error_bytes);
 void edge_pin_close(struct edge_pin *pin);
 /** Exit code (options.h) for a failure of edge_pin_open. */
 int edge_pin_exit_code(int err);

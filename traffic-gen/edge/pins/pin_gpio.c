@@ -69,7 +69,7 @@ static int open_pin(struct edge_pin *pin, const char *argument, char *error, siz
 		free(opened);
 		return err == -EINVAL ? -EIO : err;
 	}
-	port_tai_init(&opened->tai, TAI_UTC_DEFAULT_S);
+	port_tai_init(&opened->tai, pin->tai_utc_s);
 	pin->axis = EDGE_AXIS_CLOCK_NS;
 	pin->state = opened;
 	return 0;

@@ -48,6 +48,15 @@ static void kernel_close(int file)
 	close(file);
 }
 
+static int64_t kernel_now_monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
 const struct device_calls device_calls_kernel = {
 	.open = kernel_open, .control = kernel_control, .read = kernel_read, .wait = kernel_wait, .close = kernel_close,
+	.now_monotonic_ns = kernel_now_monotonic_ns,
 };

@@ -19,6 +19,7 @@ struct device_calls {
 	ssize_t (*read)(int file, void *data, size_t size_bytes);      /* bytes or -errno */
 	int (*wait)(int file, int64_t timeout_ns);                     /* 0, -ETIMEDOUT, -EINTR or -errno */
 	void (*close)(int file);
+	int64_t (*now_monotonic_ns)(void);
 };
 
 /* Those of the kernel. */

@@ -95,14 +95,19 @@ int port_feed_open(enum port_feed_kind kind, int unit, int64_t interval_ns, stru
 	return 0;
 }
 
+void port_feed_withdraw(struct port_feed *feed)
+{
+	if (feed->shm)
+		feed->shm->valid = 0;
+}
+
 void port_feed_close(struct port_feed *feed)
 {
 	if (!feed)
 		return;
-	if (feed->shm) {
-		feed->shm->valid = 0;
+	port_feed_withdraw(feed);
+	if (feed->shm)
 		shmdt(feed->shm);
-	}
 	if (feed->kind == PORT_FEED_KERNEL)
 		frequency_close(&feed->clock);
 	free(feed);

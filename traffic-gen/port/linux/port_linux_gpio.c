@@ -132,6 +132,8 @@ static int read_events(struct port_gpio_line *line, int64_t timeout_ns)
 
 int port_gpio_captured(struct port_gpio_line *line, uint32_t *sequence, int64_t *realtime_ns, int64_t timeout_ns)
 {
+	int64_t deadline_monotonic_ns = line->calls->now_monotonic_ns() + timeout_ns, left_ns = timeout_ns;
+
 	for (;;) {
 		while (line->next < line->count) {
 			const struct gpio_v2_line_event *event = &line->events[line->next++];
@@ -142,9 +144,10 @@ int port_gpio_captured(struct port_gpio_line *line, uint32_t *sequence, int64_t 
 			*realtime_ns = (int64_t)event->timestamp_ns;
 			return 0;
 		}
-		int err = read_events(line, timeout_ns);
+		int err = left_ns < 0 ? -ETIMEDOUT : read_events(line, left_ns);
 
 		if (err)
 			return err;
+		left_ns = deadline_monotonic_ns - line->calls->now_monotonic_ns();
 	}
 }

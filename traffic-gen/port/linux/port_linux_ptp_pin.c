@@ -177,6 +177,8 @@ static int read_events(struct port_ptp_pin *pin, int64_t timeout_ns)
 
 int port_ptp_pin_captured(struct port_ptp_pin *pin, int64_t *phc_ns, int64_t timeout_ns)
 {
+	int64_t deadline_monotonic_ns = pin->calls->now_monotonic_ns() + timeout_ns, left_ns = timeout_ns;
+
 	for (;;) {
 		while (pin->next < pin->count) {
 			const struct ptp_extts_event *event = &pin->events[pin->next++];
@@ -186,10 +188,11 @@ int port_ptp_pin_captured(struct port_ptp_pin *pin, int64_t *phc_ns, int64_t tim
 				return 0;
 			}
 		}
-		int err = read_events(pin, timeout_ns);
+		int err = left_ns < 0 ? -ETIMEDOUT : read_events(pin, left_ns);
 
 		if (err)
 			return err;
+		left_ns = deadline_monotonic_ns - pin->calls->now_monotonic_ns();
 	}
 }
 

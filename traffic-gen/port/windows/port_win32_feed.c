@@ -24,3 +24,8 @@ int port_feed_take(struct port_feed *feed, const struct port_feed_sample *sample
 	(void)sample;
 	return -ENOTSUP;
 }
+
+void port_feed_withdraw(struct port_feed *feed)
+{
+	(void)feed;
+}

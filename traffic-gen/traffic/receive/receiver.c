@@ -24,15 +24,10 @@ int receiver_open(struct receiver *receiver, const struct plan *plan, const stru
 		return -ENOMEM;
 	memset(receiver->scratch, 0, RECEIVER_SCRATCH_BYTES); /* touch it */
 	err = port_poller_create(sockets_max, &receiver->poller);
-	if (!err && plan->busy_poll_us) {
+	if (!err && plan->busy_poll_us)
 		err = port_poller_set_busy_poll(receiver->poller, plan->busy_poll_us);
-		if (err)
-			port_poller_destroy(receiver->poller);
-	}
-	if (err) {
-		free(receiver->scratch);
-		receiver->scratch = NULL;
-	}
+	if (err)
+		receiver_close(receiver);
 	return err;
 }
 
