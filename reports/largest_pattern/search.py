@@ -21,7 +21,7 @@ from reports.record.context import Context, Sample, build_record
 from reports.record.document import read_document
 from reports.record.histogram import merge
 from reports.record.measurement import Limit, Measurement, Outcome, Uncertainty
-from reports.record.sampling import miss_probability_upper_95
+from reports.record.sampling import CONFIDENCE, miss_probability_upper_95
 from reports.record.verdict import Verdict, judge
 from reports.tools.answers import StreamResult
 
@@ -180,9 +180,12 @@ class LargestPattern:
         """Return the probability of a trial of `low` to be within, at least, with 95 %.
 
         Clopper and Pearson (1934), one-sided, from the trials of whole length: one `over` among them would
-        have moved the result.
+        have moved the result. The search has chosen the number by them: each of the sizes that it could come
+        to has its share of the 5 % (Bonferroni).
         """
-        return 1.0 - miss_probability_upper_95(0, len(self.shown))
+        if not self.shown:
+            return 0.0
+        return float(((1.0 - CONFIDENCE) / len(self.order)) ** (1.0 / len(self.shown)))
 
     @property
     def confidence(self) -> str:
@@ -205,7 +208,7 @@ class LargestPattern:
                 trials, least = len(self.shown), 100 * self.within_least
                 words.append(
                     f"within in {trials} of {trials} trials, so in at least {least:.0f} % of such trials"
-                    " (95 %, Clopper and Pearson)"
+                    f" (95 %, of {len(self.order)} sizes that it could have been)"
                 )
         if self.beyond is not None:
             failed = len(self.beyond.failed)
