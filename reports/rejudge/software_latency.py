@@ -279,24 +279,38 @@ def _parts(
 
 
 def _of_sums(record: Record, pairs: Sequence[Pair], counted: Sequence[bool]) -> Iterator[str]:
-    """Hold the largest difference of sums that have to agree against the record."""
+    """Hold the differences of sums that have to agree against the record, which is of the worst of them."""
     means = [fmean(each.trips_ns) for each in pairs]
     differences = [(abs(_sum(signs, means)), signs) for signs in _contrasts(pairs, counted)]
     if not differences:
         if record["outcome"] != "unset":
             yield "no two sums of these round trips have to agree"
         return
-    worst, signs = max(differences, key=lambda each: each[0])
     n = min(len(each.trips_ns) for each in pairs)
-    if record["value"] is None or abs(record["value"] - worst) > 1 or record["n"] != n:
+    value = math.inf if record["value"] is None else record["value"]
+    nearest, signs = min(differences, key=lambda each: abs(each[0] - value))
+    if abs(nearest - value) > 1 or record["n"] != n:
         said = f"{record['value']} of {record['n']}"
-        yield f"the largest difference is {said}, the round trips say {worst:.0f} of {n}"
+        yield f"the difference is {said}, the round trips say {nearest:.0f} of {n}"
         return
+    if record["outcome"] == "pass":
+        yield from _no_pass(differences, pairs, record["limit"]["upper"])
     parts = {each["name"]: each["value"] for each in record["uncertainty"]["parts"]}
     standard, said = _scatter(signs, pairs), parts.get("round_trips", 0)
     if standard and not standard / U_FACTOR <= said <= standard * U_FACTOR:
         yield f"its scatter is {said}, blocks of the round trips say {standard:.0f}"
     yield from _hardware_objections(signs, pairs, parts)
+
+
+def _no_pass(
+    differences: Sequence[tuple[float, Vector]], pairs: Sequence[Pair], limit_ns: float
+) -> Iterator[str]:
+    """Say which sums are no pass, even with the least U that blocks of their round trips may come to."""
+    for difference, signs in differences:
+        least_u = 2 * (_scatter(signs, pairs) or 0.0) / U_FACTOR
+        if difference + least_u > limit_ns + 1:
+            yield f"pass, though two sums differ by {difference:.0f}, U at least {least_u:.0f}"
+            return
 
 
 def _sum(weights: Vector, values: Vector) -> float:

@@ -5,8 +5,8 @@ A device is judged by the mean of S, send and receive of one trip together, with
 of cables and switches that was taken off has a part. Where the trips are
 not what the model says (they wander, devices are not independent) U has a part for it: what every other
 choice of partners and of time leads to. A verdict that stands for all of them stands, else it is
-inconclusive. Sums that have to agree (roles swapped, four devices) are a check of the bench: the largest
-difference is held against what the requirement allows; a device's S is off by at most half of it.
+inconclusive. Sums that have to agree (roles swapped, four devices) are a check of the bench: each difference
+is held with its own U against what the requirement allows; a device's S is off by at most half of it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import math
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
+from reports.run.tally import WORST_FIRST
+from reports.software_latency.closure import Closure
 from reports.software_latency.estimate import HARDWARE, undecided
 from reports.software_latency.evidence import SoftwareLatencies
 
@@ -63,7 +65,9 @@ def software_measurement(
 def closure_measurement(
     found: SoftwareLatencies, requirement: str, limit: Limit, n_required: int, context: Context
 ) -> Measurement:
-    """Judge how far sums of means are apart that have to agree, and return the record, in ns.
+    """Judge how far sums of means are apart that have to agree; return the record of the worst, in ns.
+
+    Each difference has a U of its own: the largest need not be the one that is nearest to the limit.
 
     Args:
         found: What the round trips tell.
@@ -72,22 +76,29 @@ def closure_measurement(
         n_required: Trips that count of each pair.
         context: Of the record.
     """
-    means = [each for each in found.closures if each.order == 1]
-    worst = max(means, key=lambda each: abs(each.one - each.other), default=None)
-    if worst is None:
+    n = min((each.n for each in found.estimate.measured), default=0)
+    judged = [_judged_sums(each, n, limit, n_required) for each in found.closures if each.order == 1]
+    if not judged:
         verdict = Verdict("unset", None, "no two sums of these round trips have to agree")
         sample = Sample(CLOSURE, "max", None, 0, n_required)
         return build_record(requirement, sample, limit, Uncertainty.from_parts([]), verdict, context)
-    n = min(each.n for each in found.estimate.measured)
-    half = math.ceil((worst.expanded - worst.hardware_ns) / 2)
+    value, uncertainty, verdict = min(
+        judged, key=lambda each: (WORST_FIRST.index(each[2].outcome), each[2].margin or 0, -each[0])
+    )
+    sample = Sample(CLOSURE, "max", value, n, n_required)
+    return build_record(requirement, sample, limit, uncertainty, verdict, context)
+
+
+def _judged_sums(sums: Closure, n: int, limit: Limit, n_required: int) -> tuple[int, Uncertainty, Verdict]:
+    """Return how far two sums are apart in ns, with its U, and the verdict on it."""
+    half = math.ceil((sums.expanded - sums.hardware_ns) / 2)
     parts = [UncertaintyPart("round_trips", "standard", half)]
-    if worst.hardware_ns > 0:
-        parts.append(UncertaintyPart(HARDWARE, "bound", math.ceil(worst.hardware_ns)))
+    if sums.hardware_ns > 0:
+        parts.append(UncertaintyPart(HARDWARE, "bound", math.ceil(sums.hardware_ns)))
     uncertainty = Uncertainty.from_parts(parts)
-    value = round(abs(worst.one - worst.other))
+    value = round(abs(sums.one - sums.other))
     judged = judge(value, limit, uncertainty, n=n, n_required=n_required, statistic="max", unit="ns")
     if judged.outcome != "pass":
-        where = f"{worst.one_name}, {worst.other_name}"
+        where = f"{sums.one_name}, {sums.other_name}"
         judged = Verdict(judged.outcome, judged.margin, f"{where}: {judged.reason}")
-    sample = Sample(CLOSURE, "max", value, n, n_required)
-    return build_record(requirement, sample, limit, uncertainty, judged, context)
+    return value, uncertainty, judged

@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from reports.page.render import render_pages
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Limit, Subject
 from reports.run.folder import RunFolder
+from reports.software_latency.closure import Closure
 from reports.software_latency.evidence import (
     COLUMNS,
     ROUND_TRIPS,
@@ -215,6 +217,29 @@ def test_roles_that_do_not_agree_are_told(tmp_path: Path) -> None:
     assert check.outcome == "fail"
     assert "a/b, b/a" in check.reason
     assert any("contradict each other" in doubt for doubt in found.estimate.doubts)
+
+
+@pytest.mark.parametrize(
+    ("wide", "value", "outcome"),
+    [
+        ((0, 10_000), 20_000, "pass"),
+        ((19_000, 80_000), 19_000, "inconclusive"),
+        ((90_000, 5_000), 90_000, "fail"),
+        ((5_000, 24_900), 5_000, "pass"),
+    ],
+)
+def test_of_sums_the_one_that_is_worst_off_speaks(
+    tmp_path: Path, wide: tuple[int, int], value: int, outcome: str
+) -> None:
+    """The largest difference is well known, another one nearly as large is not: it has a U of its own."""
+    write_folder(tmp_path)
+    found = load_software_latencies(tmp_path)
+    near = Closure("swapped roles", 1, "a/b", "b/a", 20_000.0, 0.0, 1_000.0, 0.0, 20.0)
+    far = replace(near, one_name="a/c", other_name="c/a", one=float(wide[0]), expanded=float(wide[1]))
+    record = closure_measurement(replace(found, closures=(near, far)), "BENCH", CLOSE, 100, context())
+    assert (record.value, record.outcome) == (value, outcome)
+    if outcome != "pass":
+        assert "a/c, c/a" in record.reason
 
 
 @pytest.mark.parametrize(("limit_us", "outcome"), [(500, "pass"), (430, "inconclusive"), (350, "fail")])
