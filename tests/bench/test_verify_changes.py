@@ -45,7 +45,7 @@ def test_a_value_becomes_another_of_its_type_or_goes() -> None:
     document = {"counts": [3, False, None, "pass"]}
     for number in range(4):
         alter(document, ("counts", number), other)
-    assert document == {"counts": [4, True, 5, "passx"]}
+    assert document == {"counts": [4, True, 5, "fail"]}
     alter(document, ("counts",), None)
     assert document == {}
 
