@@ -175,7 +175,7 @@ PART_MEANINGS: dict[str, str] = {
     "pin_resolution": "A tick of the counter that the pin fires by: no instant within it is told apart.",
     "resolution": "A step of the clock that stamps the edge.",
     "wander": "What a clock wanders between the moments at which two witnesses see it.",
-    "repeatability": "What a standard deviation of so many edges scatters by itself.",
+    "repeatability": "What a standard deviation of so many edges scatters by itself, by their tails.",
     "clock_wander": "How far two clocks moved against each other while they were compared.",
     "partners": "How far a device's latency moves with the devices that it is measured with.",
     "stretches": "How far a device's latency moves from one quarter of the measurement to another.",

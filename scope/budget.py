@@ -158,6 +158,7 @@ def deviation_budget(
 ) -> Budget | None:
     """Return the uncertainty of a standard deviation of delays, uncorrected for noise; None: too few.
 
+    It scatters by itself as delays of their kurtosis do (`relative_repeatability`).
     The instrument only ever adds to the deviation: what it adds at most is a bound.
     """
     n = delays.count
@@ -166,7 +167,7 @@ def deviation_budget(
     names = ("noise", "sample_interval", "clock_jitter")
     adds = _per_delay(edges, limits)
     known = math.hypot(*adds)
-    repeatability = delays.deviation_s / math.sqrt(2 * (n - 1))
+    repeatability = delays.deviation_s * relative_repeatability(n, delays.kurtosis)
     least = max(0.0, delays.deviation_s - 2.0 * repeatability)  # where the instrument's share weighs most
     bound = least - math.sqrt(max(0.0, least**2 - known**2))
     shares = [bound * (value / known) ** 2 if known else 0.0 for value in adds]
@@ -177,6 +178,20 @@ def deviation_budget(
             Part("time_base", "bound", delays.deviation_s * limits.time_base_error),
         )
     )
+
+
+def relative_repeatability(count: int, kurtosis: float) -> float:
+    """Return what a standard deviation of independent delays scatters by, over itself.
+
+    With m4 the fourth central moment, sqrt((m4 - s^4) / n) / (2 s) is its standard deviation, whatever the
+    distribution. Few delays may show fewer of their tails than they have: never less than of normal delays,
+    1 / sqrt(2 (n - 1)) (GUM, E.4.3).
+
+    Args:
+        count: Delays, at least 2.
+        kurtosis: m4 / s^4, at least 1.
+    """
+    return max(1.0 / math.sqrt(2 * (count - 1)), math.sqrt((kurtosis - 1.0) / count) / 2.0)
 
 
 def peak_to_peak_budget(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,7 @@ class DelaySummary:
         peak_to_peak_s: Peak-to-peak of the first 100, 1000, 10^4 … delays, and of all: it grows with their
             number, so only those of equal numbers compare.
         buckets: Histogram, ascending, without empty buckets.
+        kurtosis: Of the histogram, see `kurtosis_of`.
     """
 
     count: int
@@ -39,6 +41,23 @@ class DelaySummary:
     maximum_s: float
     peak_to_peak_s: dict[int, float]
     buckets: tuple[Bucket, ...]
+    kurtosis: float
+
+
+def kurtosis_of(buckets: Sequence[Sequence[float]]) -> float:
+    """Return the fourth central moment over the square of the second; 3 of normal delays.
+
+    Of a histogram (low edge, width, count, in any unit), whose buckets count at their middles: whoever has
+    it finds the same. Never below 1, which is that of a single bucket.
+    """
+    middles = [(low + width / 2, count) for low, width, count in buckets]
+    total = math.fsum(count for _, count in middles)
+    mean = math.fsum(middle * count for middle, count in middles) / total
+    squares = [((middle - mean) ** 2, count) for middle, count in middles]
+    second = math.fsum(square * count for square, count in squares) / total
+    if second == 0.0:
+        return 1.0
+    return max(1.0, math.fsum((square / second) ** 2 * count for square, count in squares) / total)
 
 
 class DelayTally:
@@ -126,6 +145,11 @@ class DelayTally:
         if not self._count:
             return None
         variance = self._squares_s2 / (self._count - 1) if self._count > 1 else 0.0
+        buckets = tuple(
+            ((self._first + place) * self._width_s, self._width_s, int(count))
+            for place, count in enumerate(self._bins)
+            if count
+        )
         return DelaySummary(
             count=self._count,
             mean_s=self._mean_s,
@@ -133,9 +157,6 @@ class DelayTally:
             minimum_s=self._minimum_s,
             maximum_s=self._maximum_s,
             peak_to_peak_s={**self._milestones, self._count: self._maximum_s - self._minimum_s},
-            buckets=tuple(
-                ((self._first + place) * self._width_s, self._width_s, int(count))
-                for place, count in enumerate(self._bins)
-                if count
-            ),
+            buckets=buckets,
+            kurtosis=kurtosis_of(buckets),
         )

@@ -2,7 +2,8 @@
 """What statistics of delays are uncertain by, held against the delays.
 
 docs/timed-edges.md, *Where U comes from*: what the instrument adds to one delay is told from the budget of
-the peak to peak; the other two have to follow from it, from the deviation and from the number of delays.
+the peak to peak; the other two have to follow from it, from the deviation, from the number of delays and from
+the shape of their histogram.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def budget_objections(trial: Json, delays: Json) -> Iterator[str]:
         return
     values = {name: {part["name"]: part["value_ns"] for part in parts} for name, parts in budgets.items()}
     if trial["seen_by"] == "capture":
-        yield from _differing(values, _captured(n, delays["deviation_ns"]))
+        yield from _differing(values, _captured(n, delays["deviation_ns"], _repeatability(delays)))
         return
     for name, parts in budgets.items():
         kinds = {part["name"]: part["kind"] for part in parts}
@@ -56,7 +57,17 @@ def budget_objections(trial: Json, delays: Json) -> Iterator[str]:
     yield from _oscilloscope_objections(trial, delays, values)
 
 
-def _captured(n: int, deviation: float) -> dict[str, dict[str, float]]:
+def _repeatability(delays: Json) -> float:
+    """Return what the deviation scatters by itself, in ns: of the shape that is noted, else as normal delays.
+
+    Trials of an earlier version note no kurtosis: there every delay counted as normal.
+    """
+    n = delays["count"]
+    variance_share = max(2 * n / (n - 1), delays.get("kurtosis", 0.0) - 1)
+    return delays["deviation_ns"] / 2 * math.sqrt(variance_share / n)
+
+
+def _captured(n: int, deviation: float, repeatability: float) -> dict[str, dict[str, float]]:
     """Return the budgets of delays that a counter has captured."""
     return {
         "mean": {
@@ -64,7 +75,7 @@ def _captured(n: int, deviation: float) -> dict[str, dict[str, float]]:
             "resolution": CARD_TICK_NS,
         },
         "deviation": {
-            "repeatability": deviation / math.sqrt(2 * (n - 1)),
+            "repeatability": repeatability,
             "resolution": CARD_TICK_NS / math.sqrt(12),
         },
         "peak_to_peak": {"resolution": CARD_TICK_NS},
@@ -81,7 +92,7 @@ def _oscilloscope_objections(
     adds = {name: math.sqrt(peak[name] * whole) / reach for name in INSTRUMENT}
     found: dict[str, dict[str, float]] = {
         "mean": {name: adds[name] / math.sqrt(n) for name in ("noise", "clock_jitter")} | {"trigger": 0.0},
-        "deviation": _of_deviation(n, deviation, adds),
+        "deviation": _of_deviation(deviation, _repeatability(delays), adds),
     }
     ticks = PIN_TICKS.get(trial["method"])
     if ticks is not None:
@@ -98,9 +109,8 @@ def _oscilloscope_objections(
     yield from _time_base_objections(delays, values)
 
 
-def _of_deviation(n: int, deviation: float, adds: Mapping[str, float]) -> dict[str, float]:
+def _of_deviation(deviation: float, repeatability: float, adds: Mapping[str, float]) -> dict[str, float]:
     """Return the budget of a deviation: what the instrument adds at most, where that weighs most."""
-    repeatability = deviation / math.sqrt(2 * (n - 1))
     least = max(0.0, deviation - 2 * repeatability)
     known = math.hypot(*adds.values())
     bound = least - math.sqrt(max(0.0, least**2 - known**2))

@@ -187,6 +187,8 @@ def delay_objections(delays: Json, *, rounded: bool) -> Iterator[str]:
         if not start - slack_of(start) <= value <= start + wide + slack_of(start):
             yield f"{name} is {value}, its bucket {start:.6g} + {wide:.6g}"
     yield from _deviation_objections(buckets, n, deviation, step)
+    if "kurtosis" in delays:
+        yield from _kurtosis_objections(buckets, n, delays["kurtosis"])
     yield from _peak_objections(delays["peak_to_peak_ns"], n, most - least)
 
 
@@ -202,6 +204,18 @@ def _deviation_objections(
     slack = max(width for _, width, _ in buckets) / 2 * enlarged + step + (found / n if step else 0.0)
     if abs(deviation - found) > slack + slack_of(found):
         yield f"deviation_ns is {deviation}, that of the buckets {found:.6g}"
+
+
+def _kurtosis_objections(buckets: Sequence[Sequence[float]], n: int, kurtosis: float) -> Iterator[str]:
+    """The kurtosis is that of the buckets' middles; of a single one it is 1."""
+    middles = [(low + width / 2, count) for low, width, count in buckets]
+    mean = math.fsum(middle * count for middle, count in middles) / n
+    second, fourth = (
+        math.fsum((middle - mean) ** power * count for middle, count in middles) / n for power in (2, 4)
+    )
+    found = fourth / second**2 if second else 1.0
+    if not alike(float(kurtosis), found):
+        yield f"kurtosis is {kurtosis}, that of the buckets {found:.6g}"
 
 
 def _peak_objections(peaks: Mapping[str, float], n: int, whole: float) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from reports.errors import RecordError
+from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
 from reports.record.measurement import Number, PartKind
 
@@ -66,6 +67,9 @@ class Delays:
         peak_to_peak_ns: Peak to peak of the first 100, 1000, 10^4 … delays and of all, by their number as
             text: it grows with the number, so only those of equal numbers compare.
         buckets: Histogram: low edge, width, count; ascending.
+        kurtosis: Of the histogram, its buckets at their middles: fourth central moment over the square of the
+            second. U of the deviation follows from it; None: of an earlier version, which took delays as
+            normal for that.
     """
 
     count: int
@@ -75,6 +79,7 @@ class Delays:
     maximum_ns: Number
     peak_to_peak_ns: dict[str, Number]
     buckets: tuple[tuple[Number, ...], ...]
+    kurtosis: Number | None = omit_none()  # noqa: RUF009 - it returns a field
 
     def peak_to_peak_of(self, count: int) -> Number | None:
         """Return the peak to peak of the first so many delays; None where it was not kept."""
@@ -94,6 +99,8 @@ class Delays:
             raise RecordError(f"{where}: need minimum_ns <= mean_ns <= maximum_ns")
         if self.deviation_ns < 0:
             raise RecordError(f"{where}.deviation_ns: {self.deviation_ns} is negative")
+        if self.kurtosis is not None and self.kurtosis < 1:
+            raise RecordError(f"{where}.kurtosis: {self.kurtosis} is below 1")
         for text in self.peak_to_peak_ns:
             if not _WHOLE.fullmatch(text) or int(text) > self.count:
                 raise RecordError(f"{where}.peak_to_peak_ns: {text[:20]!r} is no number up to {self.count}")

@@ -33,6 +33,7 @@ def delays_of(summary: DelaySummary) -> Delays:
         maximum_ns=summary.maximum_s * NS_PER_S,
         peak_to_peak_ns={str(n): value * NS_PER_S for n, value in summary.peak_to_peak_s.items()},
         buckets=tuple((low * NS_PER_S, width * NS_PER_S, n) for low, width, n in summary.buckets),
+        kurtosis=summary.kurtosis,
     )
 
 

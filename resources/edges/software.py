@@ -17,6 +17,8 @@ from reports.record.histogram import Summary
 from reports.timed_edges.trial import CLOCK_EDGE, BudgetPart, Budgets, Delays
 from reports.tools.answers import last_result
 from resources.clocks.settings import SYSTEM_CLOCK
+from scope.budget import relative_repeatability
+from scope.jitter import kurtosis_of
 
 SOFTWARE_METHODS = ("gettime-software", "rdtsc-software")
 """Methods that set a line themselves."""
@@ -117,6 +119,10 @@ def latched_delays(result: dict[str, Any]) -> Delays | None:
         return None
     if summary.overflow:
         raise MeasurementError(f"latch.delay: {summary.overflow} delays are beyond the histogram")
+    try:
+        kurtosis = kurtosis_of(summary.buckets)
+    except OverflowError as error:
+        raise MeasurementError(f"latch.delay.buckets: {error}") from error
     peaks: dict[str, Any] = result.get("peak_to_peak_ns") or {}
     return Delays(
         count=summary.n,
@@ -126,6 +132,7 @@ def latched_delays(result: dict[str, Any]) -> Delays | None:
         maximum_ns=summary.max_ns,
         peak_to_peak_ns={**peaks, str(summary.n): summary.max_ns - summary.min_ns},
         buckets=summary.buckets,
+        kurtosis=kurtosis,
     )
 
 
@@ -135,11 +142,12 @@ def sampled_budgets(delays: Delays | None, resolution_ns: float) -> Budgets:
         return Budgets()
     n = delays.count
     jitter_ns = delays.deviation_ns * math.sqrt((n - 1) / (n - 3))
+    relative = relative_repeatability(n, kurtosis_of(delays.buckets))
     step = BudgetPart("resolution", "bound", resolution_ns)
     return Budgets(
         mean=(BudgetPart("jitter", "standard", jitter_ns / math.sqrt(n)), step),
         deviation=(
-            BudgetPart("repeatability", "standard", delays.deviation_ns / math.sqrt(2 * (n - 1))),
+            BudgetPart("repeatability", "standard", delays.deviation_ns * relative),
             BudgetPart("resolution", "bound", resolution_ns / math.sqrt(12)),
         ),
         peak_to_peak=(step,),

@@ -66,6 +66,7 @@ def delays_of(summary: DelaySummary) -> Delays:
         maximum_ns=summary.maximum_s * 1e9,
         peak_to_peak_ns={str(count): value * 1e9 for count, value in summary.peak_to_peak_s.items()},
         buckets=tuple((low * 1e9, width * 1e9, count) for low, width, count in summary.buckets),
+        kurtosis=summary.kurtosis,
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scope.jitter import BINS_MAX, DelayTally
+from scope.jitter import BINS_MAX, DelayTally, kurtosis_of
 
 
 @pytest.mark.parametrize("sizes", [[1], [3, 0, 5], [1, 1, 998, 4000, 7], [20000]])
@@ -27,6 +27,26 @@ def test_blocks_come_to_what_all_delays_together_do(sizes: list[int], offset_s: 
     assert found.deviation_s == pytest.approx(expected, rel=1e-6)
     assert (found.minimum_s, found.maximum_s) == (delays.min(), delays.max())
     assert found.peak_to_peak_s[len(delays)] == np.ptp(delays)
+
+
+@pytest.mark.parametrize("offset_s", [0.0, 1e-3])
+def test_kurtosis_of_the_histogram_is_that_of_the_delays(offset_s: float) -> None:
+    rng = np.random.default_rng(3)
+    delays = offset_s + np.concatenate([rng.normal(0, 5e-9, 5000), rng.uniform(0, 2e-6, 50)])
+    tally = DelayTally()
+    tally.add(delays)
+    found = tally.summary()
+    assert found is not None
+    expected = float((np.square(delays - delays.mean()) ** 2).mean()) / float(delays.var()) ** 2
+    assert found.kurtosis == pytest.approx(expected, rel=0.01)
+    assert kurtosis_of([(low * 1e9, width * 1e9, n) for low, width, n in found.buckets]) == pytest.approx(
+        found.kurtosis, rel=1e-9
+    )
+
+
+def test_delays_of_a_single_bucket_have_the_least_kurtosis() -> None:
+    assert kurtosis_of([(3, 1, 200)]) == 1.0
+    assert kurtosis_of([(3, 1, 100), (4, 1, 100)]) == 1.0
 
 
 def test_peak_to_peak_is_kept_at_equal_numbers() -> None:

@@ -75,13 +75,20 @@ def of(context: Context, method: str | None, *others: Context) -> Context:
     return replace(context, subject=replace(context.subject, method=method), evidence=files)
 
 
-def drawn_budgets(rng: RNG, delays_ns: Floats, method: str) -> tuple[Budgets, EdgeTrial]:
-    """Return the budgets that `scope` makes of delays on some oscilloscope, and a trial of these delays."""
+def drawn_budgets(
+    rng: RNG, delays_ns: Floats, method: str, *, of_earlier: bool = False
+) -> tuple[Budgets, EdgeTrial]:
+    """Return the budgets that `scope` makes of delays on some oscilloscope, and a trial of these delays.
+
+    `of_earlier`: as an earlier version has written them, for which all delays were normal.
+    """
     tally = DelayTally()
     for part in np.array_split(delays_ns * 1e-9, 3):
         tally.add(part)
     delays = tally.summary()
     assert delays is not None
+    if of_earlier:
+        delays = replace(delays, kurtosis=1.0)
     scale = float(rng.choice([0.0, 1e-12, 1e-9]))
     sizes = rng.uniform(0, scale, 8)
     edges = (EdgeQuality(*sizes[:4].tolist()), EdgeQuality(*sizes[4:].tolist()))
@@ -95,5 +102,6 @@ def drawn_budgets(rng: RNG, delays_ns: Floats, method: str) -> tuple[Budgets, Ed
         parts_of(peak_to_peak_budget(delays, edges, limits)),
     )
     trial = drawn_trial(delays_ns, method, method, clock="chrony" if method == CLOCK_EDGE else "")
-    trial = replace(trial, delays=delays_of(delays))
+    noted = delays_of(delays)
+    trial = replace(trial, delays=replace(noted, kurtosis=None) if of_earlier else noted)
     return with_resolution(budgets, PIN_TICKS.get(method, 0.0)), trial

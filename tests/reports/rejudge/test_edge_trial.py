@@ -21,9 +21,11 @@ from tests.reports.sample_edges import add_trial, drawn_trial
 from tests.reports.sample_run import summary
 
 
-def latched(run: RunFolder, **changes: Any) -> Reread:
-    """Write a trial of latched delays (Listing 1), and return it as it is read again."""
-    values = np.rint(np.random.default_rng(9).normal(-300, 40, 2000)).astype(int).tolist()
+def latched(run: RunFolder, tail_ns: float = 0.0, **changes: Any) -> Reread:
+    """Write a trial of latched delays (Listing 1), one in a hundred later; return it as it is read again."""
+    drawn = np.random.default_rng(9).normal(-300, 40, 2000)
+    drawn[::100] += np.linspace(0, tail_ns, 20)
+    values = np.rint(drawn).astype(int).tolist()
     answer: dict[str, Any] = {"valid": True, "complete": True, "delay": summary(values)}
     answer["peak_to_peak_ns"] = {"100": max(values[:100]) - min(values[:100])}
     delays = latched_delays(answer)
@@ -49,6 +51,7 @@ def latched(run: RunFolder, **changes: Any) -> Reread:
         ({}, ""),
         ({"delays__mean_ns": -301}, "mean_ns of the delays is not that of the software's answer"),
         ({"delays__deviation_ns": 5}, "deviation_ns is 5"),
+        ({"delays__kurtosis": 30.0}, "kurtosis is 30.0, that of the buckets"),
         ({"counts__pairs": 1}, "1 pairs, 2000 delays"),
         ({"budgets__peak_to_peak": []}, "resolution of peak_to_peak is None"),
         ({"budgets__mean": []}, "jitter of mean is None"),
@@ -58,6 +61,15 @@ def test_latched_delays_are_those_of_the_software(tmp_path: Path, changes: dict[
     told = list(latched(folder_of(tmp_path), **changes).objections())
     assert bool(told) == bool(said)
     assert not said or any(said in each for each in told)
+
+
+def test_latched_delays_that_were_interrupted_are_judged_alike(tmp_path: Path) -> None:
+    trial = latched(folder_of(tmp_path), tail_ns=90_000.0)
+    parts = trial.parts("standard_deviation")
+    assert parts is not None
+    assert parts[0][0] == "repeatability"
+    assert parts[0][2] > 4 * trial.data["delays"]["deviation_ns"] / (2 * 1999) ** 0.5
+    assert list(trial.objections()) == []
 
 
 def test_a_pin_fires_at_ticks_of_the_timer() -> None:

@@ -125,6 +125,45 @@ def test_edges_that_an_oscilloscope_digitised_are_judged_alike(tmp_path: Path) -
     assert made.objections() == ([], 3)
 
 
+def interrupted_run(results: Path, *, of_earlier: bool) -> JudgedRun:
+    """Return a run whose software was interrupted once in a hundred edges: judged for its deviation."""
+    rng = np.random.default_rng(5)
+    method = "gettime-software"
+    delays_ns = rng.normal(1400, 500, 2000) + np.where(
+        rng.random(2000) < 0.01, rng.uniform(0, 180e3, 2000), 0
+    )
+    budgets, trial = drawn_budgets(rng, delays_ns, method, of_earlier=of_earlier)
+    run = folder_of(results)
+    written, context = add_trial(run, replace(trial, budgets=budgets))
+    limit = edge_limit(DEVIATION, 11_000, "a source")
+    return judged(run, [edge_measurement(written, QUANTITY, DEVIATION, "E", limit, 2000, context)])
+
+
+def repeatability_ns(made: JudgedRun) -> float:
+    parts = made.records[0]["uncertainty"]["parts"]
+    return next(part["value"] for part in parts if part["name"] == "repeatability")
+
+
+def test_both_judges_find_how_well_the_deviation_of_heavy_tails_is_known(tmp_path: Path) -> None:
+    made = interrupted_run(tmp_path, of_earlier=False)
+    as_normal_ns = made.records[0]["value"] / (2 * 1999) ** 0.5
+    assert repeatability_ns(made) > 4 * as_normal_ns
+    assert made.records[0]["outcome"] == "inconclusive"
+    assert made.objections() == ([], 1)
+
+
+def test_a_trial_of_an_earlier_version_took_delays_as_normal(tmp_path: Path) -> None:
+    """It notes no kurtosis: then, and only then, repeatability is that of normal delays."""
+    made = interrupted_run(tmp_path, of_earlier=True)
+    assert repeatability_ns(made) == pytest.approx(made.records[0]["value"] / (2 * 1999) ** 0.5)
+    assert "kurtosis" not in (made.path / FOLDER / "gettime-software" / TRIAL).read_text()
+    assert made.records[0]["outcome"] == "pass"
+    assert made.objections() == ([], 1)
+    made = interrupted_run(tmp_path, of_earlier=False)
+    made.rewrite("gettime-software", lambda trial: trial["delays"].pop("kurtosis"))
+    assert any("repeatability of deviation is" in problem for problem in made.objections()[0])
+
+
 def digitised_run(results: Path) -> JudgedRun:
     """Return a run of one trial that an oscilloscope of the model saw, with its three statistics."""
     run = folder_of(results)
@@ -220,6 +259,7 @@ TRIAL_CHANGES: list[tuple[Change, str]] = [
     (lambda trial: trial["delays"].update(deviation_ns=2.0), "deviation_ns is 2.0, that of the buckets"),
     (lambda trial: trial["delays"].update(minimum_ns=-1.0), "minimum_ns is -1.0, its bucket"),
     (lambda trial: trial["delays"].update(maximum_ns=1.0), "maximum_ns is 1.0, its bucket"),
+    (lambda trial: trial["delays"].update(kurtosis=9.0), "kurtosis is 9.0, that of the buckets"),
     (lambda trial: trial["delays"].update(count=401), "401 delays, their buckets hold 400"),
     (lambda trial: trial["delays"]["buckets"][3].__setitem__(2, 9), "400 delays, their buckets hold"),
     (lambda trial: trial["delays"]["peak_to_peak_ns"].update({"400": 9.0}), "peak to peak of all 400"),

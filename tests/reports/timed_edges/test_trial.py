@@ -49,6 +49,15 @@ def test_a_trial_is_written_and_read_again(tmp_path: Path, trial: EdgeTrial) -> 
     assert trial.counts.lost == 2
 
 
+def test_a_trial_of_an_earlier_version_has_no_kurtosis(tmp_path: Path, trial: EdgeTrial) -> None:
+    write_edge_trial(tmp_path, trial)
+    document = json.loads((tmp_path / TRIAL).read_text())
+    del document["delays"]["kurtosis"]
+    (tmp_path / TRIAL).write_text(json.dumps(document))
+    assert trial.delays is not None
+    assert load_edge_trial(tmp_path) == replace(trial, delays=replace(trial.delays, kurtosis=None))
+
+
 def test_what_an_oscilloscope_saw_goes_through_unchanged(tmp_path: Path) -> None:
     seen = measured_trial(np.linspace(-13, 13, 300))
     write_edge_trial(tmp_path, seen)
@@ -96,6 +105,7 @@ def test_a_damaged_trial_is_refused(
         ({"buckets": ((0.0, 0.0, 400),)}, "is not low, width > 0"),
         ({"mean_ns": 99.0}, "minimum_ns <= mean_ns <= maximum_ns"),
         ({"deviation_ns": -1.0}, "deviation_ns: -1.0 is negative"),
+        ({"kurtosis": 0.9}, "kurtosis: 0.9 is below 1"),
         ({"peak_to_peak_ns": {"all": 1.0}}, "peak_to_peak_ns: 'all' is no number up to 400"),
         ({"peak_to_peak_ns": {"1000": 1.0}}, "'1000' is no number up to 400"),
         ({"peak_to_peak_ns": {"9" * 5000: 1.0}}, "'99999999999999999999' is no number up to 400"),

@@ -117,7 +117,9 @@ def test_latched_delays_may_be_negative_and_have_their_extremes() -> None:
     assert delays.peak_to_peak_of(4) == 800
 
 
-@pytest.mark.parametrize("change", [{"n": 5}, {"overflow": 1}, {"buckets": []}])
+@pytest.mark.parametrize(
+    "change", [{"n": 5}, {"overflow": 1}, {"buckets": []}, {"buckets": [[10**400, 1, 4]]}]
+)
 def test_a_histogram_that_contradicts_itself_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(MeasurementError):
         latched_delays({"delay": {**LATCHED, **change}})
