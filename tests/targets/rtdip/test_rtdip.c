@@ -260,15 +260,15 @@ static void test_queues_have_the_room_of_the_rings(void)
 		CHECK_INT(asked(service), RTDIP_BIND);
 	}
 	for (int round = 0; round < 3; round++) {
-		for (uint16_t port = PORT; port < PORT + 2; port++) {
+		for (int port = PORT; port < PORT + 2; port++) {
 			answer(service, port, RING_BYTES);
-			CHECK_INT(rtdip_bind(handle, port, RING_BYTES), port);
+			CHECK_INT(rtdip_bind(handle, (uint16_t)port, RING_BYTES), port);
 			CHECK_INT(asked(service), RTDIP_BIND);
 		}
-		check_rooms(handle, 2 * RING_BYTES);
-		for (uint16_t port = PORT; port < PORT + 2; port++) {
+		check_rooms(handle, (size_t)2 * RING_BYTES);
+		for (int port = PORT; port < PORT + 2; port++) {
 			answer(service, 0, 0);
-			CHECK_INT(rtdip_unbind(handle, port), 0);
+			CHECK_INT(rtdip_unbind(handle, (uint16_t)port), 0);
 			CHECK_INT(asked(service), RTDIP_UNBIND);
 		}
 		check_rooms(handle, 0);
