@@ -85,6 +85,7 @@ OPTIONS += [(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 77), (socket.IPPROTO_IP, s
 sock, _ = server.accept()
 print([sock.getsockopt(*each[:2]) for each in OPTIONS])
 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\0\\0\\0\\0")
+sock.recv(1) # a connection that is reset before connect() returns is none
 for _ in range(3):
     sock.send(b"x")
 sock.close()
@@ -92,6 +93,7 @@ print(server.accept()[0].recv(10))
 """
     far = """
 peer, got = socket.create_connection((NEAR, 5001)), b""
+peer.sendall(b"g")
 try:
     while data := peer.recv(10):
         got += data
