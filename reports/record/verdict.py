@@ -101,12 +101,10 @@ def judge(
 def _beyond(value: Number, limit: Limit, uncertainty: Uncertainty, unit: str) -> str:
     """Say by how much the value lies beyond a limit and U together; empty where it does not."""
     band = uncertainty.expanded
-    digits = digits_to_tell(value, (limit.upper, limit.lower), unit)
-    shown, u = format_value(value, unit, digits), format_value(band, unit)
     if limit.upper is not None and value - limit.upper > band:
-        return f"{shown} is over {format_value(limit.upper, unit, digits)} by more than U = {u}"
+        return _compared(value, "is over", limit.upper, f"by more than U = {format_value(band, unit)}", unit)
     if limit.lower is not None and limit.lower - value > band:
-        return f"{shown} is under {format_value(limit.lower, unit, digits)} by more than U = {u}"
+        return _compared(value, "is under", limit.lower, f"by more than U = {format_value(band, unit)}", unit)
     return ""
 
 
@@ -114,6 +112,10 @@ def _within(value: Number, limit: Limit, uncertainty: Uncertainty, unit: str) ->
     """Say which limit the value is too close to."""
     band = uncertainty.expanded
     edge = limit.upper if limit.upper is not None and value > limit.upper - band else limit.lower
+    return _compared(value, f"lies within U = {format_value(band, unit)} of the limit", edge, "", unit)
+
+
+def _compared(value: Number, words: str, edge: Number | None, more: str, unit: str) -> str:
+    """Say how a value lies to a limit, both with as many digits as tell them apart."""
     digits = digits_to_tell(value, [edge], unit)
-    shown, u = format_value(value, unit, digits), format_value(band, unit)
-    return f"{shown} lies within U = {u} of the limit {format_value(edge, unit, digits)}"
+    return f"{format_value(value, unit, digits)} {words} {format_value(edge, unit, digits)} {more}".rstrip()

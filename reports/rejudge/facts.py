@@ -8,8 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+MACHINE_FACTS = {"hostname", "kernel", "os"}
+"""Facts of a machine have one of these."""
 KEPT = ("facts-after.json", "facts-untouched.json")
 """Of the folder of a target's provisioning: the first that is there has what the target said."""
+
+
+def read_back(manifest: Mapping[str, Any]) -> set[str]:
+    """Return the targets whose machines have said what they are."""
+    targets: Mapping[str, object] = manifest["target"]
+    return {
+        name
+        for name, facts in targets.items()
+        if isinstance(facts, dict) and MACHINE_FACTS & {*cast("dict[str, object]", facts)}
+    }
 
 
 def fact_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:

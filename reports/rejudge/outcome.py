@@ -6,13 +6,12 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from reports.rejudge.arithmetic import CHECKS, Record
+from reports.rejudge.facts import read_back
 
 WORST_FIRST = ("fail", "error", "inconclusive", "unset", "pass")
-OF_A_MACHINE = {"hostname", "kernel", "os"}
-"""Facts of a target that was read back have one of these."""
 
 
 def outcome_objections(run: Path, manifest: Mapping[str, Any], counting: Sequence[Record]) -> Iterator[str]:
@@ -46,9 +45,8 @@ def _reasons(manifest: Mapping[str, Any], counting: Sequence[Record]) -> Iterato
     yield "pass"
     yield from (each["outcome"] for each in counting if each["quantity"] not in CHECKS)
     asked = {each["target"] for each in manifest.get("asked") or ()} - {""}
-    read_back = {name for name, facts in manifest["target"].items() if OF_A_MACHINE & {*_keys(facts)}}
     measured = {record["subject"]["target"] for record in counting if record["quantity"] not in CHECKS}
-    if not measured or (asked | read_back) - measured:
+    if not measured or (asked | read_back(manifest)) - measured:
         yield "unset"
     if measured and any(each["outcome"] != "pass" for each in counting if each["quantity"] in CHECKS):
         yield "inconclusive"
@@ -56,10 +54,6 @@ def _reasons(manifest: Mapping[str, Any], counting: Sequence[Record]) -> Iterato
         yield "error"
     if manifest.get("finished_utc") is not None:
         yield "inconclusive"
-
-
-def _keys(facts: object) -> Sequence[str]:
-    return [*cast("dict[str, object]", facts)] if isinstance(facts, dict) else []
 
 
 def _told(xunit: Path) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from reports.rejudge.answers import json_lines
 from reports.rejudge.arithmetic import CHECKS, Record, objections
@@ -21,7 +21,7 @@ from reports.rejudge.clock_sync import clock_sync_objections
 from reports.rejudge.clock_witnesses import clock_witness_objections
 from reports.rejudge.each import DAMAGE
 from reports.rejudge.edges import edge_objections
-from reports.rejudge.facts import fact_objections
+from reports.rejudge.facts import fact_objections, read_back
 from reports.rejudge.known_delay import known_delay_objections
 from reports.rejudge.largest_pattern import largest_pattern_objections
 from reports.rejudge.latency import latency_objections
@@ -45,8 +45,6 @@ OUTCOMES = ("pass", "fail", "inconclusive", "unset", "error")
 MESSAGE_MAX = 400
 KEYWORDS = ("known-delay check",)
 """What stands in place of a test where a record is made by a suite's setup."""
-MACHINE_FACTS = {"hostname", "kernel", "os"}
-"""Facts of a machine have one of these."""
 JUDGES: tuple[Callable[[Path, Sequence[Record]], tuple[list[str], int]], ...] = (
     known_delay_objections,
     largest_pattern_objections,
@@ -160,7 +158,7 @@ def _identity(run: Path, record: Record, manifest: Mapping[str, Any]) -> Iterato
     if manifest["simulated"] is not None and record["simulated"] != manifest["simulated"]:
         yield f"simulated is {record['simulated']}, in the run {manifest['simulated']}"
     named = {part for each in record["evidence"] for part in Path(each["path"]).parts}
-    known = {name for name, facts in manifest["target"].items() if MACHINE_FACTS & {*_keys(facts)}}
+    known = read_back(manifest)
     if known and record["subject"]["target"] not in known | named:
         yield f"is of target {record['subject']['target']}, of which the run knows nothing"
     begin, made = _time(manifest["start_utc"]), _time(record["time_utc"])
@@ -182,10 +180,6 @@ def _time(text: str) -> datetime | None:
         return datetime.fromisoformat(text) if text.endswith("Z") else None
     except (ValueError, RecursionError):
         return None
-
-
-def _keys(facts: object) -> list[str]:
-    return list(cast("dict[str, object]", facts)) if isinstance(facts, dict) else []
 
 
 def _manifest_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:

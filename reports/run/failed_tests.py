@@ -69,7 +69,8 @@ class FailedTest:
     @property
     def outcome(self) -> Outcome:
         """Return what it says of the target: the worst of its messages' first words, and of its marks."""
-        found = {outcome for outcome in get_args(Outcome) if outcome.upper() in VERDICT.findall(self.message)}
+        words = VERDICT.findall(self.message)
+        found: set[Outcome] = {outcome for outcome in get_args(Outcome) if outcome.upper() in words}
         if any(mark in self.message for mark in ERROR_MARKS) or EXCEPTION.search(self.message):
             found.add("error")
         if any(mark in self.message for mark in UNSET_MARKS):
