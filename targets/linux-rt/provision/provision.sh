@@ -148,8 +148,11 @@ while [ $# -gt 0 ]; do
         --interface) TEST_INTERFACE=$2 ;;
         --settings) SETTINGS=$2 ;;
         --undo)
-            [ "$2" = undo ] || LEFT=$2
-            case $2 in undo | stack.undo) UNDO=$STATE/$2 ;; *) die 2 "--undo $2: must be undo or stack.undo" ;; esac
+            case $2 in
+            undo) ;;
+            stack.undo) LEFT=$2 UNDO=$STATE/$2 ;;
+            *) die 2 "--undo $2: must be undo or stack.undo" ;;
+            esac
             ;;
         --scope) SCOPE=$2 ;;
         esac
