@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -54,7 +55,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Hundreds of programs are started that are written in Python. Where none may keep what it has compiled, as
     images of containers have it, each compiles numpy and matplotlib anew: half of the time of many tests.
+
+    A program that a shell started in the background ignores SIGINT, and so would all that tests start.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("BENCHWRIGHT_SEAL_KEY", str(ROOT / ".build" / "tests" / "seal.key"))
     if not hasattr(config, "workerinput"):

@@ -15,10 +15,7 @@ from bench.lab.pair import Pair
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
-# A program that a shell started in the background ignores SIGINT, and so do its children: the default is set.
 HOLD = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
 from bench.lab.pair import Pair
 with Pair() as pair:
     pair.start(pair.sender, ["sleep", "600"])
