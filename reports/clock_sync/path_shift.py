@@ -32,27 +32,25 @@ COVERAGE = 0.95
 
 @dataclass(frozen=True)
 class PathShift:
-    """The shift of the reference's and of the servo's mean offset, in ns, each with its 95 % half interval.
+    """The shift of the reference's and of the servo's mean offset, in ns, and what was to be seen.
 
     Attributes:
         pairs: Pairs of trials.
         reference_ns: With - without, as the reference says.
         reference_half_ns: Half the 95 % interval of that mean (Student's t over the pairs).
-        servo_ns: The same as the servo says of itself; None where it says nothing.
-        asymmetry_ns: What the delay really was, as captures at both its ends say; None without them.
+        expected_ns: Minus half the asymmetry: of each pair as captures saw it, else the one that was set.
+        residual_half_ns: Half the 95 % interval of the mean of what each pair differs from what it should.
+        servo_ns: The shift as the servo says of itself; None where it says nothing.
         unheard: Why trials of theirs are of a clock that was not synchronised; empty: all of them were.
     """
 
     pairs: int
     reference_ns: float
     reference_half_ns: float
+    expected_ns: float
+    residual_half_ns: float
     servo_ns: float | None
-    asymmetry_ns: float | None
     unheard: tuple[str, ...] = ()
-
-    def expected_ns(self, set_ns: float) -> float:
-        """Return minus half the asymmetry: the one that was seen, else the one that was set."""
-        return -(set_ns if self.asymmetry_ns is None else self.asymmetry_ns) / 2
 
     def text(self) -> str:
         """Return both shifts in words."""
@@ -63,8 +61,12 @@ class PathShift:
         return f"the reference shows a shift of {shown} ({interval}), the servo of {servo}"
 
 
-def path_shift(pairs: Sequence[tuple[ClockTrial, ClockTrial]]) -> PathShift:
+def path_shift(pairs: Sequence[tuple[ClockTrial, ClockTrial]], set_ns: float) -> PathShift:
     """Return the shift over pairs of trials, without and with the asymmetry.
+
+    Args:
+        pairs: The trials.
+        set_ns: The asymmetry that was set; positive: what the server sends is delayed.
 
     Raises:
         RecordError: There are fewer than SHIFT_PAIRS_MIN pairs, or a trial has no sample.
@@ -72,7 +74,6 @@ def path_shift(pairs: Sequence[tuple[ClockTrial, ClockTrial]]) -> PathShift:
     if len(pairs) < SHIFT_PAIRS_MIN:
         raise RecordError(f"{len(pairs)} pairs of trials: need at least {SHIFT_PAIRS_MIN}")
     shifts = [_mean_ns(after) - _mean_ns(before) for before, after in pairs]
-    factor = float(cast(Any, stdtrit)(len(shifts) - 1, 0.5 + COVERAGE / 2))
     servo = [
         float(after.facts.servo.mean_ns - before.facts.servo.mean_ns)
         for before, after in pairs
@@ -81,34 +82,30 @@ def path_shift(pairs: Sequence[tuple[ClockTrial, ClockTrial]]) -> PathShift:
         and before.facts.servo.mean_ns is not None
         and after.facts.servo.mean_ns is not None
     ]
-    seen = [
-        float(after.facts.server_to_target_ns - before.facts.server_to_target_ns)
-        for before, after in pairs
-        if before.facts.server_to_target_ns is not None and after.facts.server_to_target_ns is not None
-    ]
+    expected = _expected_ns(pairs, set_ns)
     return PathShift(
         pairs=len(shifts),
         reference_ns=mean(shifts),
-        reference_half_ns=factor * stdev(shifts) / math.sqrt(len(shifts)),
+        reference_half_ns=_half_ns(shifts),
+        expected_ns=mean(expected),
+        residual_half_ns=_half_ns([shift - wanted for shift, wanted in zip(shifts, expected, strict=True)]),
         servo_ns=mean(servo) if servo else None,
-        asymmetry_ns=mean(seen) if len(seen) == len(pairs) else None,
         unheard=tuple(cause for pair in pairs for trial in pair for cause in silence_causes(trial)),
     )
 
 
-def shift_measurement(shift: PathShift, set_ns: float, context: Context) -> Measurement:
-    """Return the record of the check that the reference shows the shift: its interval holds that, and not 0.
+def shift_measurement(shift: PathShift, context: Context) -> Measurement:
+    """Return the record of the check that the reference shows the shift: what is expected, and not 0.
 
     U is used up by the limits, as in the known-delay check; the servo's own figure is in the reason.
 
     Args:
         shift: Over all pairs.
-        set_ns: The asymmetry that was set; positive: what the server sends is delayed.
         context: Of which run, test and subject.
     """
-    expected_ns, half_ns = shift.expected_ns(set_ns), shift.reference_half_ns
+    expected_ns, half_ns = shift.expected_ns, shift.residual_half_ns
     towards = 1 if expected_ns > 0 else -1
-    near_ns = towards * max(towards * expected_ns - half_ns, half_ns)
+    near_ns = towards * max(towards * expected_ns - half_ns, shift.reference_half_ns)
     far_ns = expected_ns + towards * half_ns
     shown = format_measured(expected_ns, "ns")
     source = f"half the asymmetry, {shown}, lies in the 95 % interval, and 0 does not"
@@ -126,6 +123,22 @@ def shift_measurement(shift: PathShift, set_ns: float, context: Context) -> Meas
         verdict = Verdict("inconclusive", verdict.margin, f"{shift.text()}; {verdict.reason}")
     sample = Sample(SHIFT_QUANTITY, "mean", value_ns, n, SHIFT_PAIRS_MIN)
     return build_record(SHIFT_REQUIREMENT, sample, limit, nothing, verdict, context)
+
+
+def _expected_ns(pairs: Sequence[tuple[ClockTrial, ClockTrial]], set_ns: float) -> list[float]:
+    """Return what each pair should show: a path wanders, and so does what is put in on it."""
+    seen = [
+        float(after.facts.asymmetry_ns - before.facts.asymmetry_ns)
+        for before, after in pairs
+        if before.facts.asymmetry_ns is not None and after.facts.asymmetry_ns is not None
+    ]
+    return [-each / 2 for each in (seen if len(seen) == len(pairs) else [set_ns] * len(pairs))]
+
+
+def _half_ns(values: Sequence[float]) -> float:
+    """Return half the 95 % interval of a mean."""
+    factor = float(cast(Any, stdtrit)(len(values) - 1, 0.5 + COVERAGE / 2))
+    return factor * stdev(values) / math.sqrt(len(values))
 
 
 def _mean_ns(trial: ClockTrial) -> float:

@@ -101,6 +101,7 @@ class TrialFacts:
         kind: `sync`, `interval`, `holdover`, `load`, `asymmetry`, `relock`: what the trial is for.
         interval_s: Time between synchronisations, in s, where the stack has one.
         server_to_target_ns: Time of the server's packets through the impairment node, where that is seen.
+        asymmetry_ns: How much longer it is than that of the target's packets, by the shortest of each.
         servo_log: File of the servo's series in the folder; empty: none.
         servo_format: Which parser reads it (reports/clock_sync/log_formats.py).
         device: The clock that was measured, as `bw-clock` names it: what the stack keeps.
@@ -120,6 +121,7 @@ class TrialFacts:
     servo_log: str = ""
     servo_format: str = ""
     server_to_target_ns: Number | None = None
+    asymmetry_ns: Number | None = omit_none()  # noqa: RUF009 - it returns a field
     remarks: tuple[str, ...] = ()
     device: str = "realtime"
     hearing: Hearing | None = omit_none()  # noqa: RUF009 - it returns a field

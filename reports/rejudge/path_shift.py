@@ -71,16 +71,18 @@ def _differences(record: Record, pairs: Sequence[Pair], set_us: int) -> Iterator
         yield f"{n} pairs of trials, at least {PAIRS_MIN} are needed"
         return
     shifts_ns = [_mean_ns(after) - _mean_ns(before) for before, after in pairs]
-    half_ns = student_t(n - 1) * stdev(shifts_ns) / math.sqrt(n)
-    expected_ns = -_asymmetry_ns(pairs, set_us * 1000) / 2
+    half_ns = _half_ns(shifts_ns)
+    expected_ns = [-each / 2 for each in _asymmetries_ns(pairs, set_us * 1000)]
+    centre_ns = mean(expected_ns)
+    away_ns = _half_ns([shift - each for shift, each in zip(shifts_ns, expected_ns, strict=True)])
     shift_ns = round(mean(shifts_ns))
     if record["value"] is not None and abs(record["value"] - shift_ns) <= 1:
         shift_ns = record["value"]  # rounded the other way
     yield from value_objections(record, shift_ns, n, SAYS)
     yield from part_objections(record, {}, SAYS)
     # The interval has to hold what is expected, and not 0.
-    sign = 1 if expected_ns > 0 else -1
-    near_ns, far_ns = max(abs(expected_ns) - half_ns, half_ns), abs(expected_ns) + half_ns
+    sign = 1 if centre_ns > 0 else -1
+    near_ns, far_ns = max(abs(centre_ns) - away_ns, half_ns), abs(centre_ns) + away_ns
     sides = sorted((sign * near_ns, sign * far_ns))
     yield from limit_objections(record, sides[1], sides[0], "the 95 % interval gives")
     is_heard = not any(_is_unheard(folder) for pair in pairs for folder in pair)
@@ -89,15 +91,29 @@ def _differences(record: Record, pairs: Sequence[Pair], set_us: int) -> Iterator
         yield f"{record['outcome']}, its pairs come to {wanted}"
 
 
-def _asymmetry_ns(pairs: Sequence[Pair], set_ns: float) -> float:
-    """Return the delay that captures at both ends saw, else (not of every pair) the one that was set."""
+def _half_ns(values_ns: Sequence[float]) -> float:
+    return student_t(len(values_ns) - 1) * stdev(values_ns) / math.sqrt(len(values_ns))
+
+
+def _asymmetries_ns(pairs: Sequence[Pair], set_ns: float) -> list[float]:
+    """Return by how much each pair's path differs between its ways: as captures of both ways saw it.
+
+    Earlier versions saw one way and took the mean of all pairs. Where a pair was not seen: what was set.
+    """
+    both, one = (_seen_ns(pairs, name) for name in ("asymmetry_ns", "server_to_target_ns"))
+    if both is not None:
+        return both
+    return [set_ns if one is None else mean(one)] * len(pairs)
+
+
+def _seen_ns(pairs: Sequence[Pair], name: str) -> list[float] | None:
     seen: list[float] = []
     for pair in pairs:
-        without_ns, with_ns = (facts_of(folder).get("server_to_target_ns") for folder in pair)
+        without_ns, with_ns = (facts_of(folder).get(name) for folder in pair)
         if without_ns is None or with_ns is None:
-            return set_ns
+            return None
         seen.append(with_ns - without_ns)
-    return mean(seen)
+    return seen
 
 
 def _is_unheard(folder: Path) -> bool:

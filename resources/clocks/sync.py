@@ -34,13 +34,13 @@ from resources.clocks.timecard import make_page, serve_timecards
 from resources.clocks.trial import TrialSettings, measure_trial, reference_of
 from resources.clocks.two_way_trial import measure_by_two_way
 from resources.profiles import ClockTimes, Profile
-from resources.tools.capture import capture_file, median_transit_ns, start_capture
+from resources.tools.capture import asymmetry_ns, capture_file, median_transit_ns, start_capture
 from resources.tools.jobs import end_and_fetch, end_job
 
 Progress = Callable[[str], None]
 
 ASYMMETRY_INTERVAL_S = 0.125
-"""Between synchronisations over an asymmetric path: often, so that noise does not hide half of 50 us.
+"""Between synchronisations over an asymmetric path: often, so that a trial's mean holds little noise.
 
 chrony only does so where a round trip takes less than 10 ms (chrony.conf(5), minpoll).
 """
@@ -48,8 +48,6 @@ ASYMMETRY_SETTLING_S = 10
 WRONG_CLOCK_S = 3
 CUT_OFF_KINDS = ("holdover", *DISTURBANCE_KINDS)
 """Trials in which the server may be silent: they disturb the stack. In all others it has to be heard."""
-FOLLOWED_US = 1000
-"""A servo that knows its path follows so small a change; answers that suddenly take longer it rejects."""
 
 
 @dataclass(frozen=True)
@@ -253,6 +251,9 @@ class ClockLab:
     ) -> list[tuple[ClockTrial, ClockTrial]]:
         """Measure by turns without and with a delay on the way from the time server alone.
 
+        The stack starts anew for each turn: a servo that knows its path rejects answers that suddenly take
+        longer (chrony.conf(5), maxdelaydevratio).
+
         Returns:
             Pairs of trials, without and with it.
         """
@@ -263,23 +264,13 @@ class ClockLab:
         trials: dict[tuple[int, int], ClockTrial] = {}
         turns = [(number, delay_us) for number in range(self.times.alternations) for delay_us in delays_us]
         try:
-            if asymmetry_us > FOLLOWED_US:
-                for number, delay_us in turns:
-                    impairment.apply_to_time_server(delay_us)
-                    place = folder / f"pair-{number + 1}-{delay_us}-us"
-                    with self.running(requirement.of, place, ASYMMETRY_INTERVAL_S) as stack:
-                        lock = stack.wait_locked(requirement.lock_within_s)
-                        trials[number, delay_us] = self._asymmetric(stack, lock, delay_us, place)
-            else:
-                impairment.apply_to_time_server(0)
-                with self.running(requirement.of, folder, ASYMMETRY_INTERVAL_S) as stack:
+            for number, delay_us in turns:
+                impairment.apply_to_time_server(delay_us)
+                place = folder / f"pair-{number + 1}-{delay_us}-us"
+                with self.running(requirement.of, place, ASYMMETRY_INTERVAL_S) as stack:
                     lock = stack.wait_locked(requirement.lock_within_s)
                     stack.keep_running(ASYMMETRY_SETTLING_S)
-                    for number, delay_us in turns:
-                        impairment.apply_to_time_server(delay_us)
-                        stack.keep_running(ASYMMETRY_SETTLING_S)
-                        place = folder / f"pair-{number + 1}-{delay_us}-us"
-                        trials[number, delay_us] = self._asymmetric(stack, lock, delay_us, place)
+                    trials[number, delay_us] = self._asymmetric(stack, lock, delay_us, place)
         finally:
             impairment.clear()
         return [(trials[n, 0], trials[n, asymmetry_us]) for n in range(self.times.alternations)]
@@ -297,8 +288,9 @@ class ClockLab:
             trial = self.measured(stack, facts, settings, place)
         if not ends:
             return trial
-        transit_ns = median_transit_ns(*(capture_file(place, interface) for interface in ends))
-        facts = replace(trial.facts, server_to_target_ns=transit_ns)
+        files = [capture_file(place, interface) for interface in ends]
+        seen_ns = {"server_to_target_ns": median_transit_ns(*files), "asymmetry_ns": asymmetry_ns(*files)}
+        facts = replace(trial.facts, **seen_ns)
         write_trial(trial.folder, facts)
         return replace(trial, facts=facts)
 

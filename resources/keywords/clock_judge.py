@@ -138,7 +138,7 @@ class ClockJudge:
         files = [trial.folder / name for pair in pairs for trial in pair for name in (TRIAL, FILTERED)]
         conditions = self.conditions_of(disturbed[0])
         context = self._context(self._subject(requirement.of), conditions, self._evidence(files))
-        return shift_measurement(path_shift(pairs), set_ns, context)
+        return shift_measurement(path_shift(pairs, set_ns), context)
 
     def told_record(self, trial: ClockTrial, requirement: Requirement, limit: Limit) -> Measurement:
         """Return the record of what a clock told of its own error (reports/clock_sync/told_bound.py)."""

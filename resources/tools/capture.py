@@ -21,9 +21,13 @@ from hw.protocols import READY_S, Job
 from resources.tools.jobs import end_job
 
 SEEN_AT_LEAST = 10
+SHORT_ONE_IN = 10
 RTDIP_ETHERTYPE = 0x88B5
 RTDIP_HEADER = struct.Struct(">HBBHHI")
 """Destination port, priority, version, length, source port, sequence (docs/rtdip.md)."""
+
+_Times = dict[tuple[object, ...], int]
+"""When each packet was seen, in ns, by what tells it from all others."""
 
 
 def start_capture(bench: Nodes, interface: str, folder: Path) -> Job:
@@ -141,12 +145,7 @@ def median_transits_ns(
     Raises:
         MeasurementError: Fewer than 10 packets of a section are in both.
     """
-    first, second = _unique_times(before), _unique_times(behind)
-    transits = [
-        (time_ns, second[key] - time_ns)
-        for key, time_ns in first.items()
-        if key in second and second[key] >= time_ns
-    ]
+    transits = _transits(_unique_times(before), _unique_times(behind))
     medians: list[int] = []
     for begin_ns, end_ns in sections_ns:
         within = [
@@ -154,16 +153,45 @@ def median_transits_ns(
             for time_ns, transit_ns in transits
             if (begin_ns is None or time_ns >= begin_ns) and (end_ns is None or time_ns < end_ns)
         ]
-        if len(within) < SEEN_AT_LEAST:
-            raise MeasurementError(
-                f"{before.name}, {behind.name}: only {len(within)} packets are in both, not {SEEN_AT_LEAST}"
-            )
-        medians.append(round(median(within)))
+        medians.append(round(median(_enough(within, before, behind))))
     return medians
 
 
-def _unique_times(path: Path) -> dict[tuple[object, ...], int]:
-    times: dict[tuple[object, ...], int] = {}
+def asymmetry_ns(one: Path, other: Path) -> int:
+    """Return how much longer data packets took from one link to the other than back.
+
+    Of each way counts what a tenth of the packets did not exceed: those that took least set a clock.
+
+    Raises:
+        MeasurementError: Fewer than 10 packets of a way are in both.
+    """
+    first, second = _unique_times(one), _unique_times(other)
+    there_ns, back_ns = (
+        sorted(_enough([transit_ns for _, transit_ns in _transits(*way)], one, other))
+        for way in ((first, second), (second, first))
+    )
+    return there_ns[len(there_ns) // SHORT_ONE_IN] - back_ns[len(back_ns) // SHORT_ONE_IN]
+
+
+def _transits(first: _Times, second: _Times) -> list[tuple[int, int]]:
+    """Return when packets were seen first, and how much later there; those of the other way are left out."""
+    return [
+        (time_ns, second[key] - time_ns)
+        for key, time_ns in first.items()
+        if key in second and second[key] >= time_ns
+    ]
+
+
+def _enough(transits_ns: list[int], before: Path, behind: Path) -> list[int]:
+    if len(transits_ns) < SEEN_AT_LEAST:
+        raise MeasurementError(
+            f"{before.name}, {behind.name}: only {len(transits_ns)} packets are in both, not {SEEN_AT_LEAST}"
+        )
+    return transits_ns
+
+
+def _unique_times(path: Path) -> _Times:
+    times: _Times = {}
     twice: set[tuple[object, ...]] = set()
     for packet in read_packets(path):
         if packet.payload_bytes <= 0:

@@ -33,29 +33,54 @@ def _pairs(folder: Path, means_ns: Sequence[tuple[int, int]]) -> list[tuple[Cloc
     return pairs
 
 
+def _seen(
+    pairs: Sequence[tuple[ClockTrial, ClockTrial]], asymmetries_ns: Sequence[tuple[int, int]]
+) -> list[tuple[ClockTrial, ClockTrial]]:
+    """Return the pairs with what captures saw of each trial's path."""
+    return [
+        (
+            replace(before, facts=replace(before.facts, asymmetry_ns=without_ns)),
+            replace(after, facts=replace(after.facts, asymmetry_ns=with_ns)),
+        )
+        for (before, after), (without_ns, with_ns) in zip(pairs, asymmetries_ns, strict=True)
+    ]
+
+
 def test_half_of_the_asymmetry_is_seen_and_the_servo_is_blind(tmp_path: Path) -> None:
-    shift = path_shift(
-        _pairs(tmp_path, [(3_000, -21_000), (5_000, -21_000), (1_000, -24_500), (2_000, -22_500)])
-    )
+    means_ns = [(3_000, -21_000), (5_000, -21_000), (1_000, -24_500), (2_000, -22_500)]
+    shift = path_shift(_pairs(tmp_path, means_ns), 50_000)
     assert shift.reference_ns == pytest.approx(-25_000, abs=1_500)
-    record = shift_measurement(shift, 50_000, CONTEXT)
+    record = shift_measurement(shift, CONTEXT)
     assert (record.outcome, record.quantity, record.n) == ("pass", "path_shift", 4)
     assert "the servo of 0" in record.reason
     assert shift.servo_ns == 0
-    assert shift.expected_ns(50_000) == -25_000
+    assert shift.expected_ns == -25_000
     assert "4 pairs" in shift.text()
 
 
 def test_what_was_seen_on_the_way_counts_more_than_what_was_set(tmp_path: Path) -> None:
-    pairs = [
-        tuple(
-            replace(trial, facts=replace(trial.facts, server_to_target_ns=transit_ns))
-            for trial, transit_ns in zip(pair, (400_000, 514_000), strict=True)
-        )
-        for pair in _pairs(tmp_path, [(0, -57_000)] * 3)
-    ]
-    shift = path_shift([(before, after) for before, after in pairs])
-    assert shift.expected_ns(50_000) == -57_000
+    pairs = _pairs(tmp_path, [(0, -57_000)] * 3)
+    assert path_shift(_seen(pairs, [(-100_000, 14_000)] * 3), 50_000).expected_ns == -57_000
+    assert path_shift(pairs, 50_000).expected_ns == -25_000
+
+
+def test_a_path_that_wanders_takes_no_precision_where_captures_saw_it(tmp_path: Path) -> None:
+    """By 100 us from pair to pair; what each pair shows is what it should to 3 us."""
+    wander_ns = (0, 100_000, -100_000, 60_000, -20_000)
+    errors_ns = (1_000, -2_000, 3_000, -1_000, 0)
+    pairs = _pairs(
+        tmp_path,
+        [(0, round(-250_000 - each / 2 + error)) for each, error in zip(wander_ns, errors_ns, strict=True)],
+    )
+    seen = path_shift(_seen(pairs, [(0, 500_000 + each) for each in wander_ns]), 500_000)
+    assert seen.residual_half_ns < 3_000 < 40_000 < seen.reference_half_ns
+    assert shift_measurement(seen, CONTEXT).outcome == "pass"
+    # The reference shows a tenth less than it should: nobody knows, but by captures.
+    short = [(0, round(-0.9 * (250_000 + each / 2))) for each in wander_ns]
+    pairs = _pairs(tmp_path / "short", short)
+    seen = path_shift(_seen(pairs, [(0, 500_000 + each) for each in wander_ns]), 500_000)
+    assert shift_measurement(seen, CONTEXT).outcome == "inconclusive"
+    assert shift_measurement(path_shift(pairs, 500_000), CONTEXT).outcome == "pass"
 
 
 @pytest.mark.parametrize(
@@ -67,17 +92,17 @@ def test_what_was_seen_on_the_way_counts_more_than_what_was_set(tmp_path: Path) 
     ],
 )
 def test_is_not_shown(tmp_path: Path, means_ns: Sequence[tuple[int, int]]) -> None:
-    record = shift_measurement(path_shift(_pairs(tmp_path, means_ns)), 50_000, CONTEXT)
+    record = shift_measurement(path_shift(_pairs(tmp_path, means_ns), 50_000), CONTEXT)
     assert record.outcome == "inconclusive"
     assert record.quantity in INSTRUMENT_CHECKS
 
 
 def test_a_delay_of_the_other_direction_is_seen_with_its_sign(tmp_path: Path) -> None:
-    shift = path_shift(_pairs(tmp_path, [(0, 24_000), (0, 25_500), (0, 26_000)]))
-    assert shift_measurement(shift, -50_000, CONTEXT).outcome == "pass"
-    assert shift_measurement(shift, 50_000, CONTEXT).outcome == "inconclusive"
+    pairs = _pairs(tmp_path, [(0, 24_000), (0, 25_500), (0, 26_000)])
+    assert shift_measurement(path_shift(pairs, -50_000), CONTEXT).outcome == "pass"
+    assert shift_measurement(path_shift(pairs, 50_000), CONTEXT).outcome == "inconclusive"
 
 
 def test_two_pairs_are_too_few(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="2 pairs of trials: need at least 3"):
-        path_shift(_pairs(tmp_path, [(0, -25_000), (0, -25_000)]))
+        path_shift(_pairs(tmp_path, [(0, -25_000), (0, -25_000)]), 50_000)

@@ -211,7 +211,7 @@ def test_a_shift_of_a_path_is_judged_alike(run: RunFolder) -> None:
             ]
             pairs.append((both[0], both[1]))
         where = context(run, [trial for pair in pairs for trial in pair])
-        record = shift_measurement(path_shift(pairs), 50_000, where).to_json()
+        record = shift_measurement(path_shift(pairs, 50_000), where).to_json()
         assert record["outcome"] == outcome
         assert path_shift_objections(run.path, [record]) == ([], 1)
     require_inconclusive(path_shift_objections, run, record, "its pairs come to inconclusive")

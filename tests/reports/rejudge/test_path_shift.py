@@ -18,15 +18,26 @@ from tests.reports.sample_clock import compare_answer
 
 
 def shift(
-    run: RunFolder, means_ns: Sequence[tuple[int, int]], transits_ns: tuple[int, int] | None = None
+    run: RunFolder,
+    means_ns: Sequence[tuple[int, int]],
+    seen_ns: Sequence[tuple[int, int]] | None = None,
+    transits_ns: tuple[int, int] | None = None,
 ) -> Json:
-    """Write pairs of trials without and with a delay of 50 us, and return their record."""
+    """Write pairs of trials without and with a delay of 50 us, and return their record.
+
+    Args:
+        run: Where.
+        means_ns: Of each pair.
+        seen_ns: The asymmetry of each pair's path, without and with it.
+        transits_ns: What runs of earlier versions saw: one way, without and with it.
+    """
     pairs: list[tuple[ClockTrial, ClockTrial]] = []
     for number, means in enumerate(means_ns, start=1):
         found: list[ClockTrial] = []
         for index, (delay_us, mean_ns) in enumerate(zip((0, 50), means, strict=True)):
             facts: Json = {"kind": "asymmetry", "impairment": f"{delay_us} us one way"}
             facts["server_to_target_ns"] = transits_ns[index] if transits_ns else None
+            facts["asymmetry_ns"] = seen_ns[number - 1][index] if seen_ns else None
             name = f"chrony-asymmetry/pair-{number}-{delay_us}-us"
             found.append(trial_of(run, name, compare_answer(mean_ns=mean_ns), **facts))
         pairs.append((found[0], found[1]))
@@ -34,27 +45,49 @@ def shift(
     where = dataclasses.replace(
         context(run, pairs[0][1]), evidence=tuple(run.evidence(file) for file in files)
     )
-    return shift_measurement(path_shift(pairs), 50_000, where).to_json()
+    # Earlier versions took what they had seen of one way for all pairs.
+    asymmetry_ns = transits_ns[1] - transits_ns[0] if transits_ns else 50_000
+    return shift_measurement(path_shift(pairs, asymmetry_ns), where).to_json()
 
 
 SEEN = [(3_000, -21_000), (5_000, -21_000), (1_000, -24_500), (2_000, -22_500)]
+WANDERS = [(0, -45_000), (0, -65_000), (0, -52_500)]
+
+
+@pytest.mark.parametrize(
+    ("means_ns", "seen_ns", "outcome"),
+    [
+        (SEEN, None, "pass"),
+        ([(0, 500), (0, -700), (0, 300)], None, "inconclusive"),
+        ([(0, -60_000), (0, 9_000), (0, -24_000)], None, "inconclusive"),
+        (WANDERS, [(-9_000, 82_000), (10_000, 140_000), (5_000, 109_000)], "pass"),
+        (WANDERS, [(0, 100_000)] * 3, "pass"),
+        (WANDERS, [(0, 84_000), (0, 124_000), (0, 99_000)], "inconclusive"),
+    ],
+)
+def test_a_shift_is_judged_alike(
+    run: RunFolder,
+    means_ns: Sequence[tuple[int, int]],
+    seen_ns: Sequence[tuple[int, int]] | None,
+    outcome: str,
+) -> None:
+    record = shift(run, means_ns, seen_ns)
+    assert record["outcome"] == outcome
+    assert path_shift_objections(run.path, [record]) == ([], 1)
 
 
 @pytest.mark.parametrize(
     ("means_ns", "transits_ns", "outcome"),
     [
-        (SEEN, None, "pass"),
         (SEEN[:3], (400_000, 451_000), "pass"),
         (SEEN, (400_000, 514_000), "inconclusive"),
         (SEEN[::-1], (514_000, 400_000), "inconclusive"),
-        ([(0, 500), (0, -700), (0, 300)], None, "inconclusive"),
-        ([(0, -60_000), (0, 9_000), (0, -24_000)], None, "inconclusive"),
     ],
 )
-def test_a_shift_is_judged_alike(
-    run: RunFolder, means_ns: Sequence[tuple[int, int]], transits_ns: tuple[int, int] | None, outcome: str
+def test_a_run_of_an_earlier_version_is_judged_as_it_was(
+    run: RunFolder, means_ns: Sequence[tuple[int, int]], transits_ns: tuple[int, int], outcome: str
 ) -> None:
-    record = shift(run, means_ns, transits_ns)
+    record = shift(run, means_ns, transits_ns=transits_ns)
     assert record["outcome"] == outcome
     assert path_shift_objections(run.path, [record]) == ([], 1)
 

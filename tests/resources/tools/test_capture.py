@@ -14,7 +14,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
 
 from hw.errors import MeasurementError
-from resources.tools.capture import median_transit_ns, read_packets
+from resources.tools.capture import asymmetry_ns, median_transit_ns, read_packets
 
 BEGIN_NS = 1_790_000_000_123_456_789
 MS = 1_000_000
@@ -80,6 +80,22 @@ def test_finds_the_transit_between_two_links(tmp_path: Path) -> None:
     before = _write(tmp_path / "before.pcap", sent + noise_before)
     behind = _write(tmp_path / "behind.pcap", received + noise_behind)
     assert median_transit_ns(before, behind) == 5 * MS + 1
+
+
+def test_finds_how_much_longer_one_way_takes_by_the_packets_that_took_least(tmp_path: Path) -> None:
+    """Both ways in both captures; nine of ten packets of one way are late by a millisecond."""
+    there = [(number * 2 * MS, _udp(number)) for number in range(30)]
+    back = [(number * 2 * MS, _udp(1000 + number)) for number in range(30)]
+    one = _write(tmp_path / "one.pcap", there + [(at_ns + 3 * MS, frame) for at_ns, frame in back])
+    late = [
+        (at_ns + 5 * MS + (MS if index % 10 > 3 else index), frame)
+        for index, (at_ns, frame) in enumerate(there)
+    ]
+    other = _write(tmp_path / "other.pcap", late + back)
+    assert asymmetry_ns(one, other) == 2 * MS + 3
+    assert asymmetry_ns(other, one) == -2 * MS - 3
+    with pytest.raises(MeasurementError, match="only 0 packets are in both"):
+        asymmetry_ns(_write(tmp_path / "a.pcap", there), _write(tmp_path / "b.pcap", late))
 
 
 def _rtdip(sequence: int, size_bytes: int = 100) -> Any:
