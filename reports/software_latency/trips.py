@@ -3,11 +3,9 @@
 
 Cumulants are k-statistics (unbiased). Their standard uncertainty is that of a moving-block bootstrap (Künsch
 1989): trips that follow each other are drawn together, so that what they have in common is not taken for
-independent. The length of a block is the automatic one of Politis and White (2004, corrected 2009) for the
-trips and for their squares, the longer of both, and thrice that: it is made for the least squared error of
-the variance, while a coverage wants a variance that is not too small. It is at least 2 n^(1/3), as dependence
-that is too weak to be seen at one lag still adds up. How well so few blocks tell a variance goes into the
-degrees of freedom (Student's t). There are at least fifteen; where trips depend for longer they are too
+independent. The length of a block (`reports/dependence.py`) is for the trips and for their squares, the
+longer of both. How well so few blocks tell a variance goes into the degrees of freedom (Student's t). There
+are at least fifteen, as a third cumulant wants more than a mean; where trips depend for longer they are too
 few, and that is told.
 """
 
@@ -21,10 +19,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from reports.dependence import Floats, autocovariance, automatic_length, block_length
 from reports.errors import ReportError
 
 Integers: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
 Moment: TypeAlias = Literal["mean", "variance"]
 
 ORDERS = 3
@@ -38,7 +36,6 @@ KPSS_LIMIT = 1.168
 
 BLOCKS_MIN = 15
 LAGS_MAX = 1 / 30
-LENGTHENED = 3.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -173,9 +170,8 @@ def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> PairRe
     middle_ns = int(np.median(kept))
     apart = (kept - middle_ns).astype(np.float64)
     squares = (apart - apart.mean()) ** 2
-    longest = len(kept) // BLOCKS_MIN
     automatic = max(automatic_length(apart), automatic_length(squares))
-    block = math.ceil(min(max(LENGTHENED * automatic, 2 * len(kept) ** (1 / 3)), longest))
+    block = block_length(automatic, len(kept), least=2 * len(kept) ** (1 / 3), blocks_min=BLOCKS_MIN)
     lags = min(block, math.ceil(LAGS_MAX * len(kept)))
     cumulants = k_statistics(_powers(apart).sum(axis=1), len(kept))
     cumulants[0] += middle_ns
@@ -216,37 +212,13 @@ def k_statistics(sums: Floats, n: int | Floats) -> Floats:
     return np.array([mean, m2 * n / (n - 1), m3 * n * n / ((n - 1) * (n - 2))])
 
 
-def automatic_length(values: Floats) -> float:
-    """Return the automatic length of a bootstrap's block for a series of shape (n,), in values.
-
-    (2 G² / D)^(1/3) n^(1/3) with D = 4/3 of the squared long-run variance, both by a flat-top window that
-    ends where the autocorrelation does. 0: nothing depends; infinite: the series is too short to tell.
-    """
-    n = len(values)
-    steps = max(5, math.ceil(math.sqrt(math.log10(n))))
-    lags = min(n - 1, 2 * (math.ceil(math.sqrt(n)) + steps))
-    covariance = _autocovariance(values, lags)
-    if covariance[0] <= 0:
-        return 0.0
-    small = np.abs(covariance[1:]) < 2 * math.sqrt(math.log10(n) / n) * covariance[0]
-    quiet = np.convolve(small, np.ones(steps), "valid") == steps
-    last = int(np.argmax(quiet)) if quiet.any() else lags // 2
-    if not last:
-        return 0.0
-    lag = np.arange(min(2 * last, lags) + 1)
-    window = np.clip(2 * (1 - lag / (2 * last)), 0, 1) * np.where(lag, 2, 1)
-    spectrum = float(window @ covariance[: len(lag)])
-    slope = float(window @ (lag * covariance[: len(lag)]))
-    return (1.5 * (slope / spectrum) ** 2 * n) ** (1 / 3) if spectrum > 0 else math.inf
-
-
 def kpss(values: Floats, lags: int) -> float:
     """Return the KPSS statistic of a series of shape (n,) about its mean.
 
     The long-run variance is by Bartlett's window over so many lags; what wanders within them shows as noise.
     """
     n = len(values)
-    covariance = _autocovariance(values, lags)
+    covariance = autocovariance(values, lags)
     weight = 2 * (1 - np.arange(lags + 1) / (lags + 1))
     weight[0] = 1
     long_run = float(weight @ covariance)
@@ -256,13 +228,6 @@ def kpss(values: Floats, lags: int) -> float:
 
 def _powers(values: Floats) -> Floats:
     return np.array([values**power for power in range(1, ORDERS + 1)])
-
-
-def _autocovariance(values: Floats, lags: int) -> Floats:
-    """Return the autocovariance at lags 0 to `lags`, each over n."""
-    size = 1 << (len(values) + lags).bit_length()
-    spectrum = np.fft.rfft(values - values.mean(), size)
-    return np.fft.irfft(np.abs(spectrum) ** 2, size)[: lags + 1] / len(values)
 
 
 def _bootstrap(apart: Floats, block: int, resamples: int, rng: np.random.Generator) -> Floats:

@@ -13,18 +13,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from reports.dependence import Floats, automatic_length, block_length
 from reports.errors import ReportError
 from reports.software_latency.spread import Spread, hardware_of
 from reports.software_latency.trips import (
     BLOCKS_MIN,
     LAGS_MAX,
-    LENGTHENED,
     ORDERS,
     Drift,
-    Floats,
     PairResult,
     PairTrips,
-    automatic_length,
     k_statistics,
     kpss,
     require_enough,
@@ -58,7 +56,7 @@ def measure_turns(
     series = [(_means(each[1], each[0]), _squares(each)) for each in sums]
     automatic = [max(map(automatic_length, each)) for each in series]
     count = len(turns)
-    block = math.ceil(min(max(LENGTHENED * max(automatic), count ** (1 / 3)), count // BLOCKS_MIN))
+    block = block_length(max(automatic), count, least=count ** (1 / 3), blocks_min=BLOCKS_MIN)
     drawn = _drawn(count, block, resamples, np.random.default_rng(seed))
     totals = np.einsum("rt,pkt->kpr", drawn, sums)
     spread = _covariance(totals, count, block)

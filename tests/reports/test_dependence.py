@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of samples that depend on each other: their length, how many remain, and where none fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reports.dependence import BLOCKS_MIN, autocovariance, blocks_of
+
+
+def remembering(time_constant: float, n: int, seed: int = 1) -> np.ndarray:
+    """Return an autoregressive series of order one, of deviation 1."""
+    rng = np.random.default_rng(seed)
+    memory = np.exp(-1 / time_constant)
+    values = rng.standard_normal(n)
+    for index in range(1, n):
+        values[index] = memory * values[index - 1] + np.sqrt(1 - memory**2) * values[index]
+    return values
+
+
+def test_independent_samples_have_the_least_length() -> None:
+    found = blocks_of([np.random.default_rng(1).standard_normal(1000)])
+    assert (found.length, found.count, found.fits) == (20, 50, True)
+
+
+@pytest.mark.parametrize(("time_constant", "least"), [(3.0, 20), (10.0, 60), (30.0, 120)])
+def test_blocks_are_some_time_constants_long(time_constant: float, least: int) -> None:
+    found = blocks_of([remembering(time_constant, 8000)])
+    assert found.fits
+    assert least <= found.length <= 8000 / BLOCKS_MIN
+    assert found.count == 8000 // found.length >= BLOCKS_MIN
+
+
+def test_the_series_that_depends_for_longest_decides() -> None:
+    white, slow = np.random.default_rng(1).standard_normal(2000), remembering(20.0, 2000)
+    assert blocks_of([white, slow]) == blocks_of([slow, white]) == blocks_of([slow])
+
+
+def test_a_ramp_does_not_fit_and_keeps_the_least_number_of_blocks() -> None:
+    found = blocks_of([np.arange(1000.0)])
+    assert (found.length, found.count, found.fits) == (125, BLOCKS_MIN, False)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 12])
+def test_a_few_samples_are_blocks_of_their_own(n: int) -> None:
+    found = blocks_of([np.random.default_rng(1).standard_normal(n)])
+    assert (found.length, found.count) == (1, n)
+
+
+def test_autocovariance_is_that_of_the_definition() -> None:
+    values = remembering(3.0, 50)
+    apart = values - values.mean()
+    found = [float(apart[: 50 - lag] @ apart[lag:]) / 50 for lag in range(6)]
+    assert autocovariance(values, 5) == pytest.approx(found)
