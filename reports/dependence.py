@@ -60,6 +60,27 @@ def block_length(automatic: float, n: int, *, least: float, blocks_min: int) -> 
     return max(1, math.ceil(min(max(LENGTHENED * automatic, least), n // blocks_min)))
 
 
+def mean_variance(means: Floats, count: int, deviation: float) -> float:
+    """Return the variance of a mean as an estimate of what many more samples would have.
+
+    At least that of independent samples. Where the samples do not show for how long they depend on each
+    other, all of them tell one independent value. Variances of few are enlarged by (n - 1) / (n - 3), as GUM
+    supplement 1 (6.4.9.4) has it.
+
+    Args:
+        means: Of samples, or of short blocks of them that follow each other; at least 4.
+        count: Samples, at least 4.
+        deviation: Standard deviation of all of them.
+    """
+    independent = deviation**2 / count * (count - 1) / (count - 3)
+    blocks = blocks_of([means])
+    if not blocks.fits:
+        return independent * count
+    longer = means[: blocks.count * blocks.length].reshape(blocks.count, blocks.length).mean(axis=1)
+    seen = float(longer.var(ddof=1)) / blocks.count * (blocks.count - 1) / (blocks.count - 3)
+    return max(independent, seen)
+
+
 def automatic_length(values: Floats) -> float:
     """Return the automatic length of a bootstrap's block for a series of shape (n,), in values.
 

@@ -164,7 +164,7 @@ PART_MEANINGS: dict[str, str] = {
     "noise": "Noise of the oscilloscope that is left at the crossing, over the slew rate, of both edges.",
     "sample_interval": "What samples do not tell of the signal between them.",
     "clock_jitter": "Jitter of the oscilloscope's sample clock, of both edges.",
-    "jitter": "What the edges themselves scatter, over the root of their number.",
+    "jitter": "How far the edges' own scatter moves their mean.",
     "trigger": "Jitter of the trigger: 0 where both edges lie in one record.",
     "threshold": "How well the 50 % level is known, over the slew rate, of both channels.",
     "time_base": "Largest error of the oscilloscope's time base, times the delay.",

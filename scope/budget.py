@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from reports.dependence import mean_variance
 from scope.crossing import crossing_noise_v
 from scope.interpolation import bend, interpolation
 from scope.jitter import DelaySummary
 from scope.levels import Levels
 
 PartKind = Literal["bound", "standard"]
-PAIRS_MIN = 4  # below, n - 3 degrees leave a mean's uncertainty without a value
+PAIRS_MIN = 4  # below, n - 3 degrees leave a mean's uncertainty without a value (`mean_variance`)
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,8 @@ def mean_budget(
     """Return the uncertainty of a mean delay as an estimate of what many more would have; None: too few.
 
     What scatters from delay to delay is seen in their deviation: noise, interpolation and clock jitter have
-    their known shares of it, the rest is the jitter of the signals. The whole is enlarged by
-    (n - 1)/(n - 3), as GUM supplement 1 (6.4.9.4) has it for few values.
+    their known shares of it, the rest is the jitter of the signals. That may last from delay to delay: it is
+    as large as blocks of delays show (`mean_variance`).
 
     Args:
         delays: At least 4.
@@ -139,7 +140,7 @@ def mean_budget(
     both = list(zip((one.interpolation_s for one in edges), phase_lock, strict=True))
     free = math.hypot(*(value * math.sqrt(1 - lock) for value, lock in both))
     fixed = math.hypot(*(value * math.sqrt(lock) for value, lock in both), _lean_s(edges))
-    seen = delays.deviation_s**2 * (n - 1) / (n - 3)
+    seen = n * mean_variance(delays.block_means_s, n, delays.deviation_s)
     jitter = math.sqrt(max(0.0, seen - noise**2 - clock**2 - free**2))
     return Budget(
         (

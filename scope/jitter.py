@@ -14,6 +14,7 @@ Bucket = tuple[float, float, int]
 """Low edge in s, width in s, count."""
 
 BINS_MAX = 2048
+BLOCKS_MAX = 1024
 WIDTH_MIN_S = 1e-13
 MILESTONES = tuple(10**power for power in range(2, 9))
 
@@ -32,6 +33,9 @@ class DelaySummary:
             number, so only those of equal numbers compare.
         buckets: Histogram, ascending, without empty buckets.
         kurtosis: Of the histogram, see `kurtosis_of`.
+        block_size: Delays in each block; the smallest power of two that leaves at most BLOCKS_MAX of them.
+        block_means_s: Mean of each whole block of delays that follow each other, in their order: they show
+            for how long delays depend on each other.
     """
 
     count: int
@@ -42,6 +46,8 @@ class DelaySummary:
     peak_to_peak_s: dict[int, float]
     buckets: tuple[Bucket, ...]
     kurtosis: float
+    block_size: int
+    block_means_s: NDArray[np.float64]
 
 
 def kurtosis_of(buckets: Sequence[Sequence[float]]) -> float:
@@ -61,10 +67,11 @@ def kurtosis_of(buckets: Sequence[Sequence[float]]) -> float:
 
 
 class DelayTally:
-    """Takes delays block by block and keeps their moments, extremes and a histogram.
+    """Takes delays part by part and keeps their moments, extremes, a histogram and means of blocks.
 
     The histogram begins with buckets of 0.1 ps and doubles their width whenever more than 2048 would be
-    needed: it never has to be told a range.
+    needed: it never has to be told a range. Blocks begin with one delay and double in the same way: it never
+    has to be told a number.
     """
 
     def __init__(self) -> None:
@@ -76,6 +83,9 @@ class DelayTally:
         self._width_s = WIDTH_MIN_S
         self._first = 0  # number of the first bin; bin k begins at k * width
         self._bins: NDArray[np.int64] = np.empty(0, np.int64)
+        self._block_size = 1
+        self._block_means_s: NDArray[np.float64] = np.empty(0)
+        self._rest: NDArray[np.float64] = np.empty(0)  # less than a block, behind the last one
 
     def add(self, delay_s: NDArray[np.float64]) -> None:
         """Count delays, in the order in which they were measured.
@@ -106,6 +116,24 @@ class DelayTally:
         self._minimum_s = min(self._minimum_s, float(delay_s.min()))
         self._maximum_s = max(self._maximum_s, float(delay_s.max()))
         self._count_bins(delay_s)
+        self._fill_blocks(delay_s)
+
+    def _fill_blocks(self, delay_s: NDArray[np.float64]) -> None:
+        """Take delays into blocks, and make two of them one as often as their number needs it."""
+        while (self._count // self._block_size) > BLOCKS_MAX:
+            if len(self._block_means_s) % 2:
+                last = np.full(
+                    self._block_size, self._block_means_s[-1]
+                )  # as good as the delays of the block
+                self._rest = np.concatenate((last, self._rest))
+                self._block_means_s = self._block_means_s[:-1]
+            self._block_means_s = self._block_means_s.reshape(-1, 2).mean(axis=1)
+            self._block_size *= 2
+        waiting = np.concatenate((self._rest, delay_s))
+        whole = len(waiting) // self._block_size * self._block_size
+        means = waiting[:whole].reshape(-1, self._block_size).mean(axis=1)
+        self._block_means_s = np.concatenate((self._block_means_s, means))
+        self._rest = waiting[whole:]
 
     def _count_bins(self, delay_s: NDArray[np.float64]) -> None:
         """Count into bins, after their width has been doubled as often as the extremes need it."""
@@ -159,4 +187,6 @@ class DelayTally:
             peak_to_peak_s={**self._milestones, self._count: self._maximum_s - self._minimum_s},
             buckets=buckets,
             kurtosis=kurtosis_of(buckets),
+            block_size=self._block_size,
+            block_means_s=self._block_means_s.copy(),
         )

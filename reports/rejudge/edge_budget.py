@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from reports.rejudge.dependence import variance_of_mean
 from reports.rejudge.rounding import alike, slack_of
 
 PAIRS_MIN = 4
@@ -67,6 +68,21 @@ def _repeatability(delays: Json) -> float:
     return delays["deviation_ns"] / 2 * math.sqrt(variance_share / n)
 
 
+def _mean_variance(delays: Json) -> float:
+    """Return the variance of the mean, in ns^2: what blocks show, no less than of independent delays.
+
+    Delays without blocks are of an earlier version, and count as independent. Where blocks do not show for
+    how long delays depend on each other, all of them tell one.
+    """
+    n = delays["count"]
+    alone = delays["deviation_ns"] ** 2 * (n - 1) / (n - 3)
+    blocks = delays.get("blocks")
+    if blocks is None:
+        return alone / n
+    seen = variance_of_mean([float(mean) for mean in blocks["means_ns"]])
+    return alone if seen is None else max(alone / n, seen)
+
+
 def _captured(n: int, deviation: float, repeatability: float) -> dict[str, dict[str, float]]:
     """Return the budgets of delays that a counter has captured."""
     return {
@@ -102,7 +118,7 @@ def _oscilloscope_objections(
         yield "the budget of mean has no skew"
     if mean["sample_interval"] + slack_of(mean["sample_interval"]) < adds["sample_interval"] / math.sqrt(n):
         yield f"sample_interval of mean is {mean['sample_interval']}, less than of {n} delays"
-    seen = deviation**2 * (n - 1) / (n - 3) - adds["noise"] ** 2 - adds["clock_jitter"] ** 2
+    seen = n * _mean_variance(delays) - adds["noise"] ** 2 - adds["clock_jitter"] ** 2
     least, most = (math.sqrt(max(0.0, seen - free) / n) for free in (adds["sample_interval"] ** 2, 0.0))
     if not least - slack_of(deviation) <= mean["jitter"] <= most + slack_of(deviation):
         yield f"jitter of mean is {mean['jitter']}, the deviation leaves {least:.6g} to {most:.6g}"

@@ -189,6 +189,8 @@ def delay_objections(delays: Json, *, rounded: bool) -> Iterator[str]:
     yield from _deviation_objections(buckets, n, deviation, step)
     if "kurtosis" in delays:
         yield from _kurtosis_objections(buckets, n, delays["kurtosis"])
+    if "blocks" in delays:
+        yield from _block_objections(delays["blocks"], delays)
     yield from _peak_objections(delays["peak_to_peak_ns"], n, most - least)
 
 
@@ -216,6 +218,28 @@ def _kurtosis_objections(buckets: Sequence[Sequence[float]], n: int, kurtosis: f
     found = fourth / second**2 if second else 1.0
     if not alike(float(kurtosis), found):
         yield f"kurtosis is {kurtosis}, that of the buckets {found:.6g}"
+
+
+def _block_objections(blocks: Json, delays: Json) -> Iterator[str]:
+    """The means of blocks, with less than a block behind them, are those of delays with these moments."""
+    size, means, n = blocks["size"], blocks["means_ns"], delays["count"]
+    whole, deviation = delays["mean_ns"], delays["deviation_ns"]
+    if size < 1 or len(means) != n // size:
+        yield f"{len(means)} blocks of {size}, of {n} delays"
+        return
+    ends = delays["minimum_ns"], delays["maximum_ns"]
+    rest = n - size * len(means)
+    own = [*means, (n * whole - size * math.fsum(means)) / rest] if rest else means
+    slack = slack_of(max(map(abs, ends)))
+    if not all(ends[0] - slack <= each <= ends[1] + slack for each in own):
+        said = f"blocks have means of {min(own):.6g} to {max(own):.6g}"
+        yield f"{said}, the delays lie from {ends[0]:.6g} to {ends[1]:.6g}"
+    if not rest and not alike(math.fsum(means) / len(means), whole):
+        yield f"the mean of the blocks is {math.fsum(means) / len(means):.6g}, of the delays {whole}"
+    among = size * math.fsum((each - whole) ** 2 for each in means)
+    inside = (n - 1) * deviation**2
+    if among > inside + slack_of(inside) or (size == 1 and among < inside - slack_of(inside)):
+        yield f"blocks scatter by {among:.6g} ns^2 in all, delays by {inside:.6g}"
 
 
 def _peak_objections(peaks: Mapping[str, float], n: int, whole: float) -> Iterator[str]:

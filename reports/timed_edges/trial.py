@@ -59,6 +59,14 @@ class Budgets:
 
 
 @dataclass(frozen=True)
+class DelayBlocks:
+    """Means of blocks of delays that follow each other, in their order; less than a block is in none."""
+
+    size: int
+    means_ns: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
 class Delays:
     """What is known of a number of delays, as measured: no correction is applied.
 
@@ -70,6 +78,8 @@ class Delays:
         kurtosis: Of the histogram, its buckets at their middles: fourth central moment over the square of the
             second. U of the deviation follows from it; None: of an earlier version, which took delays as
             normal for that.
+        blocks: They show for how long delays depend on each other: so much U of the mean takes from them.
+            None: of an earlier version, or of a capture: there delays count as independent.
     """
 
     count: int
@@ -80,6 +90,7 @@ class Delays:
     peak_to_peak_ns: dict[str, Number]
     buckets: tuple[tuple[Number, ...], ...]
     kurtosis: Number | None = omit_none()  # noqa: RUF009 - it returns a field
+    blocks: DelayBlocks | None = omit_none()  # noqa: RUF009 - likewise
 
     def peak_to_peak_of(self, count: int) -> Number | None:
         """Return the peak to peak of the first so many delays; None where it was not kept."""
@@ -101,6 +112,10 @@ class Delays:
             raise RecordError(f"{where}.deviation_ns: {self.deviation_ns} is negative")
         if self.kurtosis is not None and self.kurtosis < 1:
             raise RecordError(f"{where}.kurtosis: {self.kurtosis} is below 1")
+        if self.blocks is not None:
+            size, held = self.blocks.size, len(self.blocks.means_ns)
+            if size < 1 or held != self.count // size:
+                raise RecordError(f"{where}.blocks: {held} of {size} delays each, but count = {self.count}")
         for text in self.peak_to_peak_ns:
             if not _WHOLE.fullmatch(text) or int(text) > self.count:
                 raise RecordError(f"{where}.peak_to_peak_ns: {text[:20]!r} is no number up to {self.count}")

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from hw.oscilloscopes import OscilloscopeSpec
-from reports.timed_edges.trial import BudgetPart, Budgets, Counts, Delays
+from reports.timed_edges.trial import BudgetPart, Budgets, Counts, DelayBlocks, Delays
 from reports.timed_edges.waveforms import SEGMENTS_MAX, Segment, Trace, trace_of, write_waveforms
 from resources.edges.acquisition import Observation, signals_of
 from scope import budget as scope_budget
@@ -34,6 +34,7 @@ def delays_of(summary: DelaySummary) -> Delays:
         peak_to_peak_ns={str(n): value * NS_PER_S for n, value in summary.peak_to_peak_s.items()},
         buckets=tuple((low * NS_PER_S, width * NS_PER_S, n) for low, width, n in summary.buckets),
         kurtosis=summary.kurtosis,
+        blocks=DelayBlocks(summary.block_size, tuple((summary.block_means_s * NS_PER_S).tolist())),
     )
 
 

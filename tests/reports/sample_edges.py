@@ -25,6 +25,7 @@ from reports.timed_edges.trial import (
     BudgetPart,
     Budgets,
     Counts,
+    DelayBlocks,
     Delays,
     EdgeTrial,
     OtherView,
@@ -67,6 +68,7 @@ def delays_of(summary: DelaySummary) -> Delays:
         peak_to_peak_ns={str(count): value * 1e9 for count, value in summary.peak_to_peak_s.items()},
         buckets=tuple((low * 1e9, width * 1e9, count) for low, width, count in summary.buckets),
         kurtosis=summary.kurtosis,
+        blocks=DelayBlocks(summary.block_size, tuple((summary.block_means_s * 1e9).tolist())),
     )
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reports.dependence import BLOCKS_MIN, autocovariance, blocks_of
+from reports.dependence import BLOCKS_MIN, autocovariance, blocks_of, mean_variance
+from reports.rejudge.dependence import variance_of_mean
 
 
 def remembering(time_constant: float, n: int, seed: int = 1) -> np.ndarray:
@@ -46,6 +47,22 @@ def test_a_ramp_does_not_fit_and_keeps_the_least_number_of_blocks() -> None:
 def test_a_few_samples_are_blocks_of_their_own(n: int) -> None:
     found = blocks_of([np.random.default_rng(1).standard_normal(n)])
     assert (found.length, found.count) == (1, n)
+
+
+@pytest.mark.parametrize("n", [4, 9, 17, 100, 1000])
+@pytest.mark.parametrize("time_constant", [0.01, 5.0, 20.0, 500.0])
+def test_the_second_judge_finds_the_same_variance_of_a_mean(n: int, time_constant: float) -> None:
+    for seed in range(5):
+        values = remembering(time_constant, n, seed)
+        found = variance_of_mean(values.tolist())
+        deviation = float(values.std(ddof=1))
+        alone = deviation**2 * (n - 1) / (n - 3)
+        expected = alone if found is None else max(alone / n, found)
+        assert mean_variance(values, n, deviation) == pytest.approx(expected, rel=1e-9)
+
+
+def test_values_that_do_not_scatter_have_no_variance() -> None:
+    assert mean_variance(np.full(100, 3.0), 100, 0.0) == variance_of_mean([3.0] * 100) == 0.0
 
 
 def test_autocovariance_is_that_of_the_definition() -> None:

@@ -6,12 +6,34 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scope.jitter import BINS_MAX, DelayTally, kurtosis_of
+from scope.jitter import BINS_MAX, BLOCKS_MAX, DelayTally, kurtosis_of
+
+
+@pytest.mark.parametrize("sizes", [[5000], [1] * 5000, [700, 1, 3, 324, 2, 3970], [1024, 1, 3975], [4999, 1]])
+def test_blocks_hold_delays_in_their_order_and_are_bounded(sizes: list[int]) -> None:
+    delays = np.random.default_rng(3).normal(1e-9, 1e-10, sum(sizes))
+    tally = DelayTally()
+    for part in np.split(delays, np.cumsum(sizes)[:-1]):
+        tally.add(part)
+    found = tally.summary()
+    assert found is not None
+    assert found.block_size == 8
+    assert found.block_means_s == pytest.approx(delays[:5000].reshape(-1, 8).mean(axis=1), rel=1e-12)
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 1), (1024, 1), (1025, 2), (2049, 2), (2050, 4)])
+def test_blocks_double_when_they_would_be_too_many(count: int, size: int) -> None:
+    tally = DelayTally()
+    tally.add(np.linspace(0.0, 1e-9, count))
+    found = tally.summary()
+    assert found is not None
+    assert (found.block_size, len(found.block_means_s)) == (size, count // size)
+    assert len(found.block_means_s) <= BLOCKS_MAX
 
 
 @pytest.mark.parametrize("sizes", [[1], [3, 0, 5], [1, 1, 998, 4000, 7], [20000]])
 @pytest.mark.parametrize("offset_s", [0.0, 1e-3])
-def test_blocks_come_to_what_all_delays_together_do(sizes: list[int], offset_s: float) -> None:
+def test_parts_come_to_what_all_delays_together_do(sizes: list[int], offset_s: float) -> None:
     rng = np.random.default_rng(3)
     delays = offset_s + rng.normal(2e-8, 5e-9, sum(sizes))
     tally = DelayTally()

@@ -80,7 +80,7 @@ def drawn_budgets(
 ) -> tuple[Budgets, EdgeTrial]:
     """Return the budgets that `scope` makes of delays on some oscilloscope, and a trial of these delays.
 
-    `of_earlier`: as an earlier version has written them, for which all delays were normal.
+    `of_earlier`: as an earlier version has written them, for which all delays were normal and independent.
     """
     tally = DelayTally()
     for part in np.array_split(delays_ns * 1e-9, 3):
@@ -88,7 +88,7 @@ def drawn_budgets(
     delays = tally.summary()
     assert delays is not None
     if of_earlier:
-        delays = replace(delays, kurtosis=1.0)
+        delays = replace(delays, kurtosis=1.0, block_means_s=np.zeros(8))
     scale = float(rng.choice([0.0, 1e-12, 1e-9]))
     sizes = rng.uniform(0, scale, 8)
     edges = (EdgeQuality(*sizes[:4].tolist()), EdgeQuality(*sizes[4:].tolist()))
@@ -103,5 +103,5 @@ def drawn_budgets(
     )
     trial = drawn_trial(delays_ns, method, method, clock="chrony" if method == CLOCK_EDGE else "")
     noted = delays_of(delays)
-    trial = replace(trial, delays=replace(noted, kurtosis=None) if of_earlier else noted)
+    trial = replace(trial, delays=replace(noted, kurtosis=None, blocks=None) if of_earlier else noted)
     return with_resolution(budgets, PIN_TICKS.get(method, 0.0)), trial

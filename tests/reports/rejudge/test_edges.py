@@ -164,6 +164,41 @@ def test_a_trial_of_an_earlier_version_took_delays_as_normal(tmp_path: Path) -> 
     assert any("repeatability of deviation is" in problem for problem in made.objections()[0])
 
 
+def wandering_run(results: Path, *, of_earlier: bool) -> JudgedRun:
+    """Return a run that judges the mean of 2500 edges of a clock that wanders by 3 ns, alike for 20."""
+    run = folder_of(results)
+    rng = np.random.default_rng(4)
+    offsets = rng.normal(0, 3, 2500)
+    for index in range(1, 2500):
+        offsets[index] = 0.95 * offsets[index - 1] + (1 - 0.95**2) ** 0.5 * offsets[index]
+    budgets, trial = drawn_budgets(rng, 40.0 + offsets, "gettime-software", of_earlier=of_earlier)
+    written, context = add_trial(run, replace(trial, budgets=budgets))
+    limit = edge_limit(MEAN, 45, "a source")
+    return judged(run, [edge_measurement(written, QUANTITY, MEAN, "E", limit, 2000, context)])
+
+
+def jitter_ns(made: JudgedRun) -> float:
+    parts = made.records[0]["uncertainty"]["parts"]
+    return next(part["value"] for part in parts if part["name"] == "jitter")
+
+
+def test_both_judges_find_how_well_the_mean_of_a_wandering_clock_is_known(tmp_path: Path) -> None:
+    made = wandering_run(tmp_path, of_earlier=False)
+    assert jitter_ns(made) > 4 * 3 / 2500**0.5
+    assert made.objections() == ([], 1)
+
+
+def test_a_trial_of_an_earlier_version_took_edges_as_independent(tmp_path: Path) -> None:
+    """It notes no blocks: then, and only then, the mean is that of independent edges."""
+    made = wandering_run(tmp_path, of_earlier=True)
+    assert "blocks" not in (made.path / FOLDER / "gettime-software" / TRIAL).read_text()
+    assert jitter_ns(made) < 1.2 * 3 / 2500**0.5
+    assert made.objections() == ([], 1)
+    made = wandering_run(tmp_path, of_earlier=False)
+    made.rewrite("gettime-software", lambda trial: trial["delays"].pop("blocks"))
+    assert any("jitter of mean is" in problem for problem in made.objections()[0])
+
+
 def digitised_run(results: Path) -> JudgedRun:
     """Return a run of one trial that an oscilloscope of the model saw, with its three statistics."""
     run = folder_of(results)
@@ -254,12 +289,24 @@ def scaled_peaks(trial: dict[str, Any]) -> None:
     peaks["100"] = 2 * peaks["400"]
 
 
+def halved_blocks(trial: dict[str, Any]) -> None:
+    """Let blocks lie about their mean at half of their distance from it."""
+    mean = trial["delays"]["mean_ns"]
+    blocks = trial["delays"]["blocks"]
+    blocks["means_ns"] = [(each + mean) / 2 for each in blocks["means_ns"]]
+
+
 TRIAL_CHANGES: list[tuple[Change, str]] = [
     (lambda trial: trial["delays"].update(mean_ns=9.0), "mean_ns is 9.0, the buckets allow"),
     (lambda trial: trial["delays"].update(deviation_ns=2.0), "deviation_ns is 2.0, that of the buckets"),
     (lambda trial: trial["delays"].update(minimum_ns=-1.0), "minimum_ns is -1.0, its bucket"),
     (lambda trial: trial["delays"].update(maximum_ns=1.0), "maximum_ns is 1.0, its bucket"),
     (lambda trial: trial["delays"].update(kurtosis=9.0), "kurtosis is 9.0, that of the buckets"),
+    (lambda trial: trial["delays"]["blocks"].update(size=2), "400 blocks of 2, of 400 delays"),
+    (lambda trial: trial["delays"]["blocks"]["means_ns"].__setitem__(3, 99.0), "blocks have means of"),
+    (lambda trial: trial["delays"]["blocks"].update(means_ns=[-0.1] * 400), "the mean of the blocks is"),
+    (halved_blocks, "blocks scatter by"),
+    (lambda trial: trial["delays"]["blocks"]["means_ns"].sort(), "jitter of mean is"),
     (lambda trial: trial["delays"].update(count=401), "401 delays, their buckets hold 400"),
     (lambda trial: trial["delays"]["buckets"][3].__setitem__(2, 9), "400 delays, their buckets hold"),
     (lambda trial: trial["delays"]["peak_to_peak_ns"].update({"400": 9.0}), "peak to peak of all 400"),

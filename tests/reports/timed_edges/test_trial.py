@@ -16,6 +16,7 @@ from reports.timed_edges.trial import (
     TRIAL,
     WITNESSES,
     Counts,
+    DelayBlocks,
     EdgeTrial,
     load_edge_trial,
     load_witnesses,
@@ -49,13 +50,16 @@ def test_a_trial_is_written_and_read_again(tmp_path: Path, trial: EdgeTrial) -> 
     assert trial.counts.lost == 2
 
 
-def test_a_trial_of_an_earlier_version_has_no_kurtosis(tmp_path: Path, trial: EdgeTrial) -> None:
+def test_a_trial_of_an_earlier_version_has_neither_kurtosis_nor_blocks(
+    tmp_path: Path, trial: EdgeTrial
+) -> None:
     write_edge_trial(tmp_path, trial)
     document = json.loads((tmp_path / TRIAL).read_text())
-    del document["delays"]["kurtosis"]
+    del document["delays"]["kurtosis"], document["delays"]["blocks"]
     (tmp_path / TRIAL).write_text(json.dumps(document))
     assert trial.delays is not None
-    assert load_edge_trial(tmp_path) == replace(trial, delays=replace(trial.delays, kurtosis=None))
+    earlier = replace(trial.delays, kurtosis=None, blocks=None)
+    assert load_edge_trial(tmp_path) == replace(trial, delays=earlier)
 
 
 def test_what_an_oscilloscope_saw_goes_through_unchanged(tmp_path: Path) -> None:
@@ -106,6 +110,8 @@ def test_a_damaged_trial_is_refused(
         ({"mean_ns": 99.0}, "minimum_ns <= mean_ns <= maximum_ns"),
         ({"deviation_ns": -1.0}, "deviation_ns: -1.0 is negative"),
         ({"kurtosis": 0.9}, "kurtosis: 0.9 is below 1"),
+        ({"blocks": DelayBlocks(0, ())}, "blocks: 0 of 0 delays each, but count = 400"),
+        ({"blocks": DelayBlocks(2, (0.0,) * 199)}, "blocks: 199 of 2 delays each, but count = 400"),
         ({"peak_to_peak_ns": {"all": 1.0}}, "peak_to_peak_ns: 'all' is no number up to 400"),
         ({"peak_to_peak_ns": {"1000": 1.0}}, "'1000' is no number up to 400"),
         ({"peak_to_peak_ns": {"9" * 5000: 1.0}}, "'99999999999999999999' is no number up to 400"),
