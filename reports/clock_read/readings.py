@@ -71,6 +71,8 @@ class ReadCost:
         kept: Readings that nothing interrupted; None where the machine cannot tell.
         interrupted: How many others there were; None likewise.
         interrupted_reason: Why the machine cannot tell; None: it can.
+        block_means_ns: Means of short blocks of the readings that count, in their order. None: of an earlier
+            version of the tool, whose readings count as independent.
         clocksource: What the kernel keeps its own time with; empty: it does not say.
         tsc_hz: Ticks of the processor's counter in a second.
         pair_cost_ns: What two readings of the counter cost: their median.
@@ -87,6 +89,7 @@ class ReadCost:
     clocksource: str
     tsc_hz: int
     pair_cost_ns: Number
+    block_means_ns: tuple[float, ...] | None = None
 
     @property
     def undisturbed(self) -> Summary:
@@ -117,6 +120,7 @@ def read_cost(data: object) -> ReadCost:
         net=clock.summary("net"),
         kept=clock.summary("kept") if clock.get("kept", dict, none) is not None else None,
         interrupted=clock.get("interrupted", int, none),
+        block_means_ns=_block_means(clock),
         **reader.fields(
             {
                 "complete": (bool,),
@@ -135,6 +139,20 @@ def read_cost(data: object) -> ReadCost:
     ):
         raise RecordError(f"{clock.where}: kept, interrupted and interrupted_reason contradict each other")
     return cost
+
+
+def _block_means(clock: Reader) -> tuple[float, ...] | None:
+    """Return the means of blocks; None: the tool is of an earlier version."""
+    if "blocks" not in clock.data:
+        return None
+    blocks = clock.child("blocks")
+    size, means = blocks.get("size", int), blocks.get("means_ns", list)
+    counting = clock.summary("latency" if clock.get("kept", dict, type(None)) is None else "kept")
+    if size < 1 or len(means) != counting.n // size:
+        raise RecordError(f"{blocks.where}: {len(means)} of {size} readings each, of {counting.n}")
+    if not all(type(mean) in (int, float) for mean in means):
+        raise RecordError(f"{blocks.where}.means_ns: expected numbers")
+    return tuple(map(float, means))
 
 
 def load_cost(folder: Path, reading: Reading) -> ReadCost | None:

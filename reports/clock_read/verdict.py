@@ -4,20 +4,26 @@
 The value is the paper's (Table I): it includes the two readings of the processor's counter around each
 reading of the clock, which therefore enter U whole. Where the machine tells interrupted readings apart, only
 the others count. Where it does not, a maximum over the limit may be an interruption's: it is inconclusive,
-not a fail. A mean carries its own scatter in U, which rare long interruptions widen as they raise the mean.
+not a fail. A mean carries its own scatter in U, which rare long interruptions widen as they raise the mean,
+and so does a machine whose readings cost more for a while.
 """
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from reports.clock_read.readings import ReadCost
+from reports.dependence import mean_variance
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Number, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
 
 QUANTITY = "clock_read_latency"
 STATISTICS = ("mean", "max")
+MEAN_MIN = 4
+"""Fewer readings do not tell how they depend on each other."""
 
 
 def read_value_ns(cost: ReadCost, statistic: str) -> Number | None:
@@ -35,9 +41,16 @@ def read_uncertainty(cost: ReadCost, statistic: str) -> Uncertainty:
     ]
     summary = cost.undisturbed
     if statistic == "mean" and summary.n and summary.stddev_ns is not None:
-        scatter_ns = math.ceil(summary.stddev_ns / math.sqrt(summary.n))
+        scatter_ns = math.ceil(_scatter_ns(cost, summary.n, float(summary.stddev_ns)))
         parts.append(UncertaintyPart("scatter", "standard", scatter_ns))
     return Uncertainty.from_parts(parts)
+
+
+def _scatter_ns(cost: ReadCost, n: int, deviation_ns: float) -> float:
+    """Return what the mean scatters by: as blocks of readings show, where the tool tells them."""
+    if cost.block_means_ns is None or n < MEAN_MIN:
+        return deviation_ns / math.sqrt(n)
+    return math.sqrt(mean_variance(np.array(cost.block_means_ns), n, deviation_ns))
 
 
 def judge_read_cost(

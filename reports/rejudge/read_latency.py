@@ -11,6 +11,7 @@ from typing import Any
 
 from reports.rejudge.answers import read_result
 from reports.rejudge.arithmetic import Record
+from reports.rejudge.dependence import variance_of_mean
 from reports.rejudge.each import judge_each
 from reports.rejudge.rule import outcome_of, part_objections, value_objections
 from reports.rejudge.summary import summary_objections
@@ -23,6 +24,7 @@ NAMES_ITS_DEVICE = ("realtime", "tai", "monotonic-raw", "tsc", "phc:")
 """Clocks that the tool names as it was told; a timecard has a name of its own."""
 PHC = "phc-"
 SAYS = "the readings say"
+BLOCKED_MIN = 4
 ROUNDED_NS = 2
 """What two means can be off by the rounding of each reading and of the means."""
 
@@ -83,6 +85,8 @@ def _answer_objections(answer: Json, clock: Json, reading: Json) -> Iterator[str
         yield f"n is {clock['n']}, its distribution is of {whole['n']}"
     if net is not None:
         yield from _net_objections(whole, net, answer["pair_cost_ns"])
+    if "blocks" in clock:
+        yield from _block_objections(clock["blocks"], whole if kept is None else kept)
     if (kept is None) != (clock["interrupted"] is None):
         yield f"interrupted is {clock['interrupted']}, kept is {'missing' if kept is None else 'there'}"
     elif kept is not None:
@@ -103,6 +107,34 @@ def _net_objections(whole: Json, net: Json, pair_cost_ns: float) -> Iterator[str
             yield f"{name} is {whole[name]}, net {net[name]}, two readings of the counter {pair_cost_ns:g}"
 
 
+def _scatter(counting: Json, blocks: Json | None) -> float:
+    """Return what the mean scatters by; a tool of an earlier version tells no blocks of readings."""
+    n, deviation = counting["n"], counting["stddev_ns"]
+    if blocks is None or n < BLOCKED_MIN:
+        return deviation / math.sqrt(n)
+    alone = deviation**2 * (n - 1) / (n - 3)
+    seen = variance_of_mean([float(each) for each in blocks["means_ns"]])
+    return math.sqrt(alone if seen is None else max(alone / n, seen))
+
+
+def _block_objections(blocks: Json, counting: Json) -> Iterator[str]:
+    """The means of blocks are those of the readings that count, but for less than a block at the end."""
+    size, means, n = blocks["size"], blocks["means_ns"], counting["n"]
+    if size < 1 or len(means) != n // size:
+        yield f"{len(means)} blocks of {size}, of {n} readings that count"
+        return
+    if not means:
+        return
+    least, most = counting["min_ns"] - ROUNDED_NS, counting["max_ns"] + ROUNDED_NS
+    rest = n - size * len(means)
+    # What is in no block may be as far off as any.
+    low, high = (size * math.fsum(means) + rest * end for end in (least, most))
+    if not least <= min(means) <= max(means) <= most:
+        yield f"blocks have means of {min(means):.6g} to {max(means):.6g}, beyond the readings"
+    elif not low - n * ROUNDED_NS <= n * counting["mean_ns"] <= high + n * ROUNDED_NS:
+        yield f"the mean of the blocks is {math.fsum(means) / len(means):.6g}, not {counting['mean_ns']}"
+
+
 def _differences(record: Record, answer: Json, clock: Json) -> Iterator[str]:
     """Say where a record differs; readings that are known to be interrupted do not count."""
     counting: Json = clock["latency"] if clock["kept"] is None else clock["kept"]
@@ -117,7 +149,7 @@ def _differences(record: Record, answer: Json, clock: Json) -> Iterator[str]:
         "counter_resolution": math.ceil(1e9 / answer["tsc_hz"]) + 1,
     }
     if is_mean and n and counting["stddev_ns"] is not None:
-        parts["scatter"] = math.ceil(counting["stddev_ns"] / math.sqrt(n))
+        parts["scatter"] = math.ceil(_scatter(counting, clock.get("blocks")))
     yield from part_objections(record, parts, SAYS, standard=("scatter",))
     wanted = outcome_of(record, value, n)
     # A maximum that an interruption may have made is no fail; an answer that is not valid decides nothing.

@@ -45,6 +45,7 @@ def latency_answer(
         "name": "realtime", "phc_read": None, "n": len(everything), "latency": summary(everything),
         "net": summary([value - 20 for value in everything]), "kept": summary(plain) if counted else None,
         "interrupted": len(slow_ns) if counted else None,
+        "blocks": {"size": 1, "means_ns": [float(value) for value in (plain if counted else everything)]},
     }  # fmt: skip
     answer: dict[str, Any] = {
         "type": "result", "tool": "bw-clock latency", "version": "0.1.0", "complete": True, "valid": True,

@@ -103,6 +103,24 @@ def test_an_invalid_answer_neither_passes_nor_fails(
     assert reason in said
 
 
+@pytest.mark.parametrize(
+    ("blocks", "said"),
+    [
+        ({"size": 0, "means_ns": []}, "blocks: 0 of 0 readings each, of 1000"),
+        ({"size": 2, "means_ns": [500.0] * 499}, "blocks: 499 of 2 readings each, of 1000"),
+        ({"size": 500, "means_ns": [500.0, "500"]}, "blocks.means_ns: expected numbers"),
+        ({"size": 1}, "blocks.means_ns: missing"),
+        (None, "blocks: expected dict"),
+    ],
+)
+def test_blocks_that_cannot_be_are_refused(blocks: Any, said: str) -> None:
+    answer = latency_answer(counted=True)
+    answer["clocks"][0]["blocks"] = blocks
+    with pytest.raises(RecordError) as refused:
+        read_cost(answer)
+    assert said in str(refused.value)
+
+
 def test_too_few_readings() -> None:
     assert _judged(latency_answer(500), n_required=10_000) == (
         "inconclusive",

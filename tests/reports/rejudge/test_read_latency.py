@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,45 @@ def test_what_a_reading_costs_is_judged_alike(
     record = read(run, latency_answer(**answer), statistic, upper_ns)
     assert record["outcome"] == outcome
     assert read_latency_objections(run.path, [record]) == ([], 1)
+
+
+def dearer_for_a_while(*, of_earlier: bool) -> Json:
+    """Return an answer whose readings cost 500 ns, and now and then 560 for a hundred of them."""
+    drawn = random.Random(1)
+    dear = [drawn.random() < 0.2 for _ in range(50)]
+    costs = [500 + 60 * dear[number // 100] + number % 3 for number in range(5000)]
+    answer = latency_answer(costs[0], 0, tuple(costs))
+    if of_earlier:
+        del answer["clocks"][0]["blocks"]
+    return answer
+
+
+@pytest.mark.parametrize(("of_earlier", "scatter_ns"), [(False, 4), (True, 1)])
+def test_readings_that_cost_alike_for_a_while_tell_less_of_their_mean(
+    run: RunFolder, of_earlier: bool, scatter_ns: int
+) -> None:
+    """Each of fifty stretches is one value: 60 ns * sqrt(0.2 * 0.8 / 50) is 3.4 ns, not 0.3 as of 5000."""
+    record = read(run, dearer_for_a_while(of_earlier=of_earlier))
+    parts = {part["name"]: part["value"] for part in record["uncertainty"]["parts"]}
+    assert parts["scatter"] == scatter_ns
+    assert read_latency_objections(run.path, [record]) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"size": 2}, "5000 blocks of 2, of 5000 readings"),
+        ({"means_ns": [400.0] * 5000}, "blocks have means of 400 to 400, beyond"),
+        ({"means_ns": [520.0] * 5000}, "the mean of the blocks is 520, not 5"),
+        ({"means_ns": [513.0] * 5000}, "'scatter': 4}, the readings say"),
+    ],
+)
+def test_blocks_that_were_changed_are_named(run: RunFolder, change: Json, said: str) -> None:
+    record = read(run, dearer_for_a_while(of_earlier=False))
+    folder = run.evidence_folder("clock_read_latency", "linux-rt")
+    places = [(f"clocks.0.blocks.{key}", value) for key, value in change.items()]
+    edit(folder / "target-realtime.ndjson", *places)
+    named(read_latency_objections, run, record, said)
 
 
 def test_a_clock_that_was_not_read_has_no_value(run: RunFolder) -> None:

@@ -396,6 +396,9 @@ def test_latency_of_each_clock(bw_clock: Path, example_clock: Path) -> None:
     assert names == ["tsc", "realtime", "realtime-coarse", f"plugin:{example_clock},offset_ns=1"]
     for clock in result["clocks"]:
         assert clock["n"] == clock["latency"]["n"] == clock["net"]["n"] == 20000
+        blocks, counting = clock["blocks"], clock["kept"] or clock["latency"]
+        assert blocks["size"] <= 32
+        assert len(blocks["means_ns"]) == counting["n"] // blocks["size"] < 1024
         assert 0 < clock["latency"]["min_ns"] <= clock["latency"]["p50_ns"] <= clock["latency"]["max_ns"]
         assert clock["net"]["p50_ns"] < clock["latency"]["p50_ns"]
         if clock["interrupted"] is None:

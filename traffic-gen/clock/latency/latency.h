@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "base/histogram.h"
 #include "clock/source.h"
 
@@ -19,6 +20,7 @@ struct latency_subject {
 	struct source source;
 	struct histogram *latency, *net, *kept;
 	uint64_t interrupted;
+	struct blocks blocks; /* of the readings that count: kept, where interrupted ones are told apart */
 };
 
 struct latency {

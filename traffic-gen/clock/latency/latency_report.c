@@ -28,6 +28,7 @@ static void print_subject(struct json *json, const struct latency *latency, cons
 		json_null(json, "kept");
 		json_null(json, "interrupted");
 	}
+	blocks_json(json, "blocks", &subject->blocks);
 	json_object_close(json);
 }
 
