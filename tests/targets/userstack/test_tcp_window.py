@@ -114,6 +114,20 @@ def test_must_37_a_connection_lives_as_long_as_probes_are_answered(peer4: Peer) 
     peer4.expect("A", 1, 1, data=b"waits", within_ms=1000)
 
 
+def test_must_37_the_time_before_anything_waited_is_no_silence_of_the_peer(peer4: Peer) -> None:
+    sock = peer4.connected()
+    sock.send(b"a")
+    peer4.expect("A", 1, 1, data=b"a")
+    peer4.inject("A", 1, 2, window=0)
+    peer4.expect_nothing(200_000)
+    sock.send(b"waits")
+    for _ in range(8):
+        peer4.expect("A", 2, 1, size=1, within_ms=10_000)
+        peer4.inject("A", 1, 2, window=0)
+    peer4.inject("A", 1, 2, window=1000)
+    peer4.expect("A", 2, 1, data=b"waits", within_ms=1000)
+
+
 def test_probes_that_are_never_answered_end_the_connection(peer4: Peer) -> None:
     sock = peer4.connected(window=0)
     sock.send(b"waits")

@@ -78,7 +78,7 @@ struct recovery {
 	bool reorder_waits;
 	uint64_t give_up_us; /* of this connection; 0: as recovery_limits */
 	uint64_t heard_us;   /* when an acknowledgement came last */
-	uint64_t reorder_due_us, progress_us, last_sent_us, ack_due_us, persist_due_us, probe_sent_us;
+	uint64_t reorder_due_us, progress_us, last_sent_us, ack_due_us, persist_since_us, persist_due_us, probe_sent_us;
 	unsigned int ack_segments; /* that our next acknowledgement waits for others to come with */
 	bool probed, probe_pending, probe_resent, force, persists;
 	uint32_t probe_end, probe_bytes;

@@ -223,7 +223,8 @@ static void persist(struct tcp_pcb *pcb, uint64_t now_us)
 
 	recovery->persist_due_us = now_us + LWIP_MIN(recovery_timeout_us(recovery) << LWIP_MIN(pcb->persist_backoff, 30u),
 						     recovery_limits.timeout_max_us);
-	give_up_after(pcb, now_us - recovery->heard_us);
+	/* While nothing waited the peer was not asked: that is no silence. */
+	give_up_after(pcb, now_us - LWIP_MAX(recovery->heard_us, recovery->persist_since_us));
 	pcb->persist_backoff = (u8_t)LWIP_MIN(pcb->persist_backoff + 1u, 30u);
 	if (pcb->snd_wnd == 0)
 		tcp_zero_window_probe(pcb);
@@ -235,8 +236,10 @@ static uint64_t persist_due_us(struct tcp_pcb *pcb, uint64_t now_us)
 {
 	struct recovery *recovery = &pcb->recovery;
 
-	if (pcb->persist_backoff > 0 && !recovery->persists)
+	if (pcb->persist_backoff > 0 && !recovery->persists) {
+		recovery->persist_since_us = now_us;
 		recovery->persist_due_us = now_us + recovery_timeout_us(recovery);
+	}
 	recovery->persists = pcb->persist_backoff > 0;
 	return recovery->persists ? recovery->persist_due_us : UINT64_MAX;
 }
