@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.targets.userstack.script import SYN_OPTIONS, Option, Peer, options_of
+from tests.targets.userstack.script import PLAIN_OPTIONS, SYN_OPTIONS, Option, Peer, options_of
 from tests.targets.userstack.stack import NO_DELAY, Socket
 
 SEGMENT_BYTES = 1460
@@ -151,3 +151,17 @@ def test_rfc_5682_a_time_out_in_vain_takes_no_window(peer4: Peer) -> None:
     assert sock.info.congestion_window_bytes == SEGMENT_BYTES
     peer4.inject("A", 1, FIRST + 2 * SEGMENT_BYTES)
     assert sock.info.congestion_window_bytes >= window_bytes
+
+
+def test_rfc_6298_5_the_timer_stays_backed_off_until_a_round_trip_is_known(peer4: Peer) -> None:
+    """The way becomes longer than the timer, and the peer tells nothing of what comes twice."""
+    sock = peer4.connected(options=PLAIN_OPTIONS)
+    sock.set(NO_DELAY, 1)
+    copies: list[int] = []
+    for round_trip_ms in [ROUND_TRIP_MS] * 20 + [38] * 3:
+        sock.send(b"x")
+        came = peer4.drain(round_trip_ms)
+        peer4.inject("A", None, max(peer4.reach(each) for each in came))
+        copies.append(len(came))
+    assert copies[20] > 1
+    assert copies[21:] == [1, 1]

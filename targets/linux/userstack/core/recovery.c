@@ -45,6 +45,7 @@ static void take_rtt(struct recovery *recovery, uint64_t rtt_us)
 {
 	int64_t error_us = (int64_t)rtt_us - (int64_t)recovery->smoothed_rtt_us;
 
+	recovery->backoff = 0; /* not before (RFC 6298, 5): an acknowledgement of what went out twice tells nothing of the way */
 	rtt_us = LWIP_MAX(rtt_us, 1);
 	if (recovery->smoothed_rtt_us == 0) {
 		recovery->smoothed_rtt_us = rtt_us;
@@ -342,7 +343,6 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 	if (progress) {
 		recovery->progress_us = now_us;
 		recovery->probed = false;
-		recovery->backoff = 0;
 	}
 	/* All that was sent again came twice, or the timer ran out while the first transmissions were under way (F-RTO, RFC 5682). */
 	if (recovery->undo_possible && ((arrival.duplicate && recovery->undo_segments == 0 && recovery->state != RECOVERY_OPEN) ||
