@@ -446,7 +446,8 @@ def test_3_4_1_a_connection_is_told_by_both_addresses_and_both_ports(peer: Peer)
 
 
 def test_the_backlog_bounds_connections_that_wait(peer4: Peer) -> None:
-    peer4.listen(backlog=2)
+    """To one more than it says, as with the kernel."""
+    peer4.listen(backlog=1)
     answers: list[bool] = []
     for place in range(4):
         other = Peer(peer4.stack, 4, port=41000 + place)
@@ -456,6 +457,18 @@ def test_the_backlog_bounds_connections_that_wait(peer4: Peer) -> None:
             other.expect("SA", 0, 1)
             other.inject("A")
     assert answers == [True, True, False, False]
+
+
+def test_peers_that_connect_at_once_are_all_served_however_few_may_wait(peer4: Peer) -> None:
+    listener = peer4.listen(backlog=0)
+    others = [Peer(peer4.stack, 4, port=41000 + place) for place in range(8)]
+    for other in others:
+        other.inject("S", 0, options=SYN_OPTIONS)
+        other.expect("SA", 0, 1)
+    for other in others:
+        other.inject("PA", data=b"served")
+        other.expect("A", 1, 7, within_ms=1)
+    assert [listener.accept()[0].receive() for _ in others] == [b"served"] * len(others)
 
 
 @pytest.mark.parametrize(

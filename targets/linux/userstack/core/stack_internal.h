@@ -47,6 +47,7 @@ struct stack_socket {
 	bool listening, connecting, connected, peer_closed, shut_read, shut_write, closing;
 	size_t first_offset; /* from there on the first piece is not yet read */
 	struct stack_socket *accepted, *accepted_last; /* a listener's, linked by next */
+	unsigned int accept_waiting, accept_most;      /* how many they are, also those whose connection is gone, and may be */
 	struct stack_socket *next, *listener;
 
 	struct received *first, *last;

@@ -10,7 +10,7 @@
 #include "lwip/priv/tcp_priv.h"
 #include "lwip/tcp.h"
 
-enum { WRITE_MAX_BYTES = 32768, CLOSE_RETRY_HALF_S = 1 };
+enum { WRITE_MAX_BYTES = 32768, CLOSE_RETRY_HALF_S = 1, HALF_OPEN_LEAST = 64 };
 
 static void release(struct stack_socket *sock)
 {
@@ -146,7 +146,7 @@ static err_t arrived(void *argument, struct tcp_pcb *pcb, err_t err)
 	sock->bound = sock->connected = true;
 	sock->listener = listener;
 	adopt(sock, pcb);
-	tcp_backlog_delayed(pcb);
+	listener->accept_waiting++;
 	if (listener->accepted_last)
 		listener->accepted_last->next = sock;
 	else
@@ -156,19 +156,30 @@ static err_t arrived(void *argument, struct tcp_pcb *pcb, err_t err)
 	return ERR_OK;
 }
 
+int stack_accept_queue_is_full(const void *listener)
+{
+	const struct stack_socket *sock = listener;
+
+	return sock && sock->accept_waiting > sock->accept_most; /* one more than it says, as with the kernel */
+}
+
 int stack_listen(struct stack_socket *sock, int backlog)
 {
 	struct tcp_pcb *pcb;
+	u8_t half_open;
 	err_t err;
 
 	if (sock->type != STACK_TCP)
 		return -EOPNOTSUPP;
-	if (backlog < 1)
-		backlog = 1;
+	if (backlog < 0)
+		backlog = 0;
 	if (backlog > UINT8_MAX)
 		backlog = UINT8_MAX;
+	/* Peers that connect at once do not push each other out, however few may wait. */
+	half_open = (u8_t)(backlog < HALF_OPEN_LEAST ? HALF_OPEN_LEAST : backlog);
 	if (sock->listening) {
-		((struct tcp_pcb_listen *)sock->tcp)->backlog = (u8_t)backlog;
+		sock->accept_most = (unsigned int)backlog;
+		((struct tcp_pcb_listen *)sock->tcp)->backlog = half_open;
 		return 0;
 	}
 	if (!sock->tcp || sock->connecting || sock->connected)
@@ -180,13 +191,14 @@ int stack_listen(struct stack_socket *sock, int backlog)
 		sock->bound = true;
 	}
 	tcp_err(sock->tcp, NULL);
-	pcb = tcp_listen_with_backlog_and_err(sock->tcp, (u8_t)backlog, &err);
+	pcb = tcp_listen_with_backlog_and_err(sock->tcp, half_open, &err);
 	if (!pcb) {
 		tcp_err(sock->tcp, failed);
 		return stack_errno(err);
 	}
 	sock->tcp = pcb;
 	sock->listening = true;
+	sock->accept_most = (unsigned int)backlog;
 	tcp_arg(pcb, sock);
 	tcp_accept(pcb, arrived);
 	return 0;
@@ -203,8 +215,7 @@ struct stack_socket *stack_accept(struct stack_socket *sock, struct stack_addres
 	if (!sock->accepted)
 		sock->accepted_last = NULL;
 	first->next = first->listener = NULL;
-	if (first->tcp)
-		tcp_backlog_accepted(first->tcp);
+	sock->accept_waiting--;
 	if (peer && stack_peer(first, peer))
 		memset(peer, 0, sizeof(*peer));
 	stack_socket_changed(sock);

@@ -68,15 +68,6 @@ int stack_info(const struct stack_socket *sock, struct stack_info *info)
 	return 0;
 }
 
-static size_t accept_waiting(const struct stack_socket *listener)
-{
-	size_t count = 0;
-
-	for (const struct stack_socket *each = listener->accepted; each; each = each->next)
-		count++;
-	return count;
-}
-
 static void fill_in(struct stack_entry *entry, const struct tcp_pcb *pcb)
 {
 	const struct stack_socket *sock = entry->sock;
@@ -86,8 +77,8 @@ static void fill_in(struct stack_entry *entry, const struct tcp_pcb *pcb)
 	if (sock)
 		stack_local(sock, &entry->local);
 	if (pcb->state == LISTEN) {
-		entry->accept_waiting = sock ? (unsigned int)accept_waiting(sock) : 0;
-		entry->accept_most = ((const struct tcp_pcb_listen *)pcb)->backlog;
+		entry->accept_waiting = sock ? sock->accept_waiting : 0;
+		entry->accept_most = sock ? sock->accept_most : 0;
 		return;
 	}
 	if (pcb->state != CLOSED)

@@ -14,4 +14,9 @@ int stack_has_ipv4(const ip4_addr_t *ip);
 
 #define LWIP_HOOK_IP4_IS_OWN stack_has_ipv4
 
+/** @param listener  the callback's argument of what listens @return 1: no more connections may wait to be accepted; or 0 */
+int stack_accept_queue_is_full(const void *listener);
+
+#define LWIP_HOOK_TCP_ACCEPT_QUEUE_IS_FULL stack_accept_queue_is_full
+
 #endif
