@@ -187,6 +187,22 @@ def test_what_nobody_reads_is_bounded(peer: Peer, sock: Socket) -> None:
     assert peer.stack.counts()["udp_full"] == 6
 
 
+@pytest.mark.parametrize("size", [0, 1])
+def test_tiny_ones_that_nobody_reads_are_bounded_by_the_memory_that_they_take(
+    peer: Peer, sock: Socket, size: int
+) -> None:
+    sock.set(RECEIVE_BYTES, 10_000)
+    datagram = bytes(peer.datagram(bytes(size)))
+    for _ in range(300):
+        peer.stack.input(datagram)
+    dropped = peer.stack.counts()["udp_full"]
+    assert 100 < dropped < 280
+    for _ in range(300 - dropped):
+        assert sock.receive() == bytes(size)
+    peer.stack.input(datagram)
+    assert sock.receive() == bytes(size)
+
+
 def test_a_datagram_above_65507_bytes_is_refused(peer4: Peer, sock4: Socket) -> None:
     with pytest.raises(StackError) as error:
         sock4.send(bytes(65508), (peer4.ip, peer4.port))

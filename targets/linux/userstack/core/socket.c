@@ -158,6 +158,19 @@ void stack_socket_changed(struct stack_socket *sock)
 	sock->told = ready;
 }
 
+size_t stack_received_held_bytes(const struct pbuf *data)
+{
+	size_t bytes = sizeof(struct received);
+
+	for (; data; data = data->next) {
+		bytes += data->len + sizeof(*data);
+		/* The headers, and of a segment what had come before, stay in front of the data. */
+		if (data->type_internal & PBUF_TYPE_FLAG_STRUCT_DATA_CONTIGUOUS)
+			bytes += (size_t)((const uint8_t *)data->payload - (const uint8_t *)data) - sizeof(*data);
+	}
+	return bytes;
+}
+
 bool stack_received_add(struct stack_socket *sock, struct pbuf *data)
 {
 	struct received *own = calloc(1, sizeof(*own));
@@ -172,6 +185,7 @@ bool stack_received_add(struct stack_socket *sock, struct pbuf *data)
 		sock->first = own;
 	sock->last = own;
 	sock->waiting_bytes += data->tot_len;
+	sock->held_bytes += stack_received_held_bytes(data);
 	return true;
 }
 
@@ -190,6 +204,7 @@ void stack_received_drop_first(struct stack_socket *sock)
 	if (!sock->first)
 		sock->last = NULL;
 	sock->waiting_bytes -= first->data->tot_len;
+	sock->held_bytes -= stack_received_held_bytes(first->data);
 	pbuf_free(first->data);
 	free(first);
 }

@@ -51,8 +51,8 @@ struct stack_socket {
 	struct stack_socket *next, *listener;
 
 	struct received *first, *last;
-	size_t waiting_bytes;
-	struct stack_arrival arrival; /* of what was read last */
+	size_t waiting_bytes, held_bytes; /* held: the memory that it takes */
+	struct stack_arrival arrival;     /* of what was read last */
 };
 
 extern struct stack_host stack_host_calls;
@@ -75,6 +75,8 @@ int stack_errno(err_t err);
 /** Let what came wait to be read. @return whether there was memory */
 bool stack_received_add(struct stack_socket *sock, struct pbuf *data);
 void stack_received_drop_first(struct stack_socket *sock);
+/** The memory that it takes: of what is small most is not data. */
+size_t stack_received_held_bytes(const struct pbuf *data);
 
 void stack_address_from_lwip(const ip_addr_t *ip, uint16_t port, struct stack_address *address);
 void stack_address_to_lwip(const struct stack_address *address, ip_addr_t *ip);

@@ -13,8 +13,10 @@
 static void heard(void *argument, struct udp_pcb *pcb, struct pbuf *data, const ip_addr_t *from, u16_t port)
 {
 	struct stack_socket *sock = argument;
-	/* As in the kernel one datagram always has room, however large. */
-	bool has_room = !sock->waiting_bytes || sock->waiting_bytes + data->tot_len <= (size_t)sock->receive_bytes;
+	size_t most = (size_t)sock->receive_bytes;
+	/* As in the kernel one datagram always has room, however large, and as much again is for what is not data. */
+	bool has_room = !sock->first || (sock->waiting_bytes + data->tot_len <= most &&
+					 sock->held_bytes + stack_received_held_bytes(data) <= 2 * most);
 
 	if (sock->shut_read || !has_room || !stack_received_add(sock, data)) {
 		stack_count_udp_full();
