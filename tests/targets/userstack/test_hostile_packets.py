@@ -220,6 +220,26 @@ def test_what_a_peer_sends_out_of_order_is_bounded(peer4: Peer) -> None:
     assert sock.receive() == b"ab"
 
 
+@pytest.mark.parametrize("old_bytes", [0, 1000])
+def test_single_bytes_that_nobody_reads_cost_no_more_than_a_window(peer4: Peer, old_bytes: int) -> None:
+    """Also where each comes behind a kilobyte that had come before."""
+    sock, count = peer4.connected(), 150_000
+    stream = Random(1122).randbytes(old_bytes + count)
+    peer4.inject("A", data=stream[:old_bytes])
+    model = bytearray(bytes(peer4.segment("A", data=bytes(old_bytes + 1))))
+    before = resident_bytes()
+    for place in range(count):
+        model[24:28] = ((peer4.isn + 1 + place) % 2**32).to_bytes(4, "big")
+        model[40:] = stream[place : place + old_bytes + 1]
+        peer4.stack.input(repaired(model, 4))
+        peer4.stack.take()
+    assert resident_bytes() - before < 8 * 1024 * 1024
+    came = b""
+    while sock.ready & READABLE:
+        came += sock.receive(777)
+    assert came == stream
+
+
 def test_a_peer_that_never_reads_costs_its_buffer_alone(peer4: Peer) -> None:
     sock = peer4.connected(window=0)
     before = resident_bytes()

@@ -23,6 +23,7 @@ struct udp_pcb;
 struct received {
 	struct received *next;
 	struct pbuf *data;
+	size_t room_bytes; /* behind the data: of pieces of a stream that were put together */
 	struct stack_address from; /* of a datagram */
 	struct stack_arrival arrival;
 };

@@ -10,7 +10,7 @@
 #include "lwip/priv/tcp_priv.h"
 #include "lwip/tcp.h"
 
-enum { WRITE_MAX_BYTES = 32768, CLOSE_RETRY_HALF_S = 1, HALF_OPEN_LEAST = 64 };
+enum { WRITE_MAX_BYTES = 32768, CLOSE_RETRY_HALF_S = 1, HALF_OPEN_LEAST = 64, GATHER_BYTES = 16384, GATHER_FROM_BYTES = 65536 };
 
 static void release(struct stack_socket *sock)
 {
@@ -39,6 +39,47 @@ static struct tcp_pcb *part(struct stack_socket *sock)
 	return pcb;
 }
 
+/* Begin a piece that others are copied into. Return whether there was memory. */
+static bool gather_begin(struct stack_socket *sock, u16_t least_bytes)
+{
+	u16_t room_bytes = least_bytes < GATHER_BYTES ? GATHER_BYTES : least_bytes;
+	struct pbuf *empty = pbuf_alloc(PBUF_RAW, room_bytes, PBUF_RAM);
+
+	if (!empty)
+		return false;
+	empty->len = empty->tot_len = 0;
+	if (!stack_received_add(sock, empty)) {
+		pbuf_free(empty);
+		return false;
+	}
+	sock->last->room_bytes = room_bytes;
+	return true;
+}
+
+/*
+ * Copy a piece of a stream to others if the memory of all is most of all not data: of single bytes a peer would make a window cost many
+ * times its size. Return whether it is there.
+ */
+static bool gather(struct stack_socket *sock, struct pbuf *data)
+{
+	const u16_t length = data->tot_len;
+	size_t held_bytes = sock->held_bytes + stack_received_held_bytes(data);
+	struct received *last;
+
+	if ((!sock->last || length > sock->last->room_bytes) &&
+	    (held_bytes < 2 * (sock->waiting_bytes + length) + GATHER_FROM_BYTES || !gather_begin(sock, length)))
+		return false;
+	last = sock->last;
+	pbuf_copy_partial(data, (uint8_t *)last->data->payload + last->data->len, length, 0);
+	last->data->len = last->data->tot_len = (u16_t)(last->data->len + length);
+	last->arrival.realtime_ns = stack_arrived_realtime_ns();
+	last->room_bytes -= length;
+	sock->waiting_bytes += length;
+	sock->held_bytes += length;
+	pbuf_free(data);
+	return true;
+}
+
 /* Data came, or (NULL) the end of it. */
 static err_t heard(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t err)
 {
@@ -51,7 +92,7 @@ static err_t heard(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t
 	} else if (sock->shut_read) {
 		tcp_recved(pcb, data->tot_len);
 		pbuf_free(data);
-	} else if (!stack_received_add(sock, data)) {
+	} else if (!gather(sock, data) && !stack_received_add(sock, data)) {
 		return ERR_MEM; /* the stack offers it again */
 	}
 	stack_socket_changed(sock);
