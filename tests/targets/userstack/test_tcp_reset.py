@@ -7,8 +7,20 @@ import errno
 
 import pytest
 
-from tests.targets.userstack.script import STATES, SYN_OPTIONS, Peer, state_of
-from tests.targets.userstack.stack import HUNG_UP, LINGER_S, READABLE, Socket, StackError
+from tests.targets.userstack import stack as sockets
+from tests.targets.userstack.conftest import StackMaker
+from tests.targets.userstack.script import (
+    IP,
+    PEER_IPS,
+    STACK_IPS,
+    STATES,
+    SYN_OPTIONS,
+    TCP,
+    Peer,
+    Raw,
+    state_of,
+)
+from tests.targets.userstack.stack import HUNG_UP, LINGER_S, READABLE, Socket, StackError, Wire
 
 RESET_STATES = ("ESTABLISHED", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "CLOSING", "LAST-ACK")
 
@@ -170,6 +182,35 @@ def test_3_10_7_4_a_window_outside_the_window_is_not_believed(peer4: Peer) -> No
     peer4.inject("A", 2**30, 1, window=0)
     peer4.drain()
     assert sock.info.send_window_bytes == 65535
+
+
+def test_rfc_5961_7_ends_that_do_not_agree_do_not_answer_each_other_for_good(stack_of: StackMaker) -> None:
+    """One of them has heard four bytes of a forger."""
+    near, far = stack_of(STACK_IPS[4]), stack_of(PEER_IPS[4], seed=2)
+    wire = Wire(near, far)
+    listener = near.open(sockets.TCP).bind(STACK_IPS[4], 7000).listen()
+    client = far.open(sockets.TCP).bind(PEER_IPS[4], 40000).connect(STACK_IPS[4], 7000)
+    assert wire.run_ms(10, lambda: bool(listener.ready & READABLE))
+    server = listener.accept()[0]
+    forged = TCP(sport=40000, dport=7000, flags="A", seq=server.info.receive_next, ack=server.info.send_next)
+    near.input(bytes(IP(src=PEER_IPS[4], dst=STACK_IPS[4]) / forged / Raw(b"evil")))
+    before = near.counts()["packets_out"]
+    wire.run_ms(4_000)
+    assert near.counts()["packets_out"] - before < 20
+    client.send(b"still")
+    assert wire.run_ms(100, lambda: client.info.unacknowledged_bytes == 0)
+
+
+@pytest.mark.parametrize(("gap_ms", "answers"), [(0, 10), (499, 19), (500, 20)])
+def test_rfc_5961_7_challenges_are_few(peer4: Peer, gap_ms: int, answers: int) -> None:
+    peer4.connected()
+    came = 0
+    for _ in range(20):
+        peer4.inject("A", 0, 1)
+        came += len(peer4.drain(gap_ms))
+    peer4.inject("A", 0, 1, data=b"x")
+    peer4.expect("A", 1, 1)
+    assert came == answers
 
 
 def test_rfc_5961_7_challenges_are_no_answer_to_resets_outside(peer4: Peer) -> None:

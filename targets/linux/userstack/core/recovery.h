@@ -79,6 +79,8 @@ struct recovery {
 	uint64_t give_up_us; /* of this connection; 0: as recovery_limits */
 	uint64_t heard_us;   /* when an acknowledgement came last */
 	uint64_t reorder_due_us, progress_us, last_sent_us, ack_due_us, persist_since_us, persist_due_us, probe_sent_us;
+	uint64_t challenges_us;    /* since when they are counted */
+	unsigned int challenges;   /* ACKs for a segment without data whose numbers do not fit */
 	unsigned int ack_segments; /* that our next acknowledgement waits for others to come with */
 	bool probed, probe_pending, probe_resent, force, persists;
 	uint32_t probe_end, probe_bytes;
@@ -121,6 +123,8 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window);
 void recovery_on_ack_delayed(struct tcp_pcb *pcb);
 /** An acknowledgement waits already. @return whether it goes on waiting */
 int recovery_ack_waits(struct tcp_pcb *pcb);
+/** A segment without data came whose numbers do not fit. @return whether it is answered */
+int recovery_may_challenge(struct tcp_pcb *pcb);
 void recovery_on_duplicate(struct tcp_pcb *pcb, uint32_t left, uint32_t right);
 /** A segment that was sent leaves the queue: another takes its place. */
 void recovery_on_removed(struct tcp_pcb *pcb, struct tcp_seg *seg);

@@ -3,6 +3,10 @@
 #include "congestion.h"
 #include "recovery_internal.h"
 
+/* ACKs that tell a peer which numbers are right: so many, in so long. */
+#define CHALLENGES 10
+#define CHALLENGES_US 5000000u
+
 /* Sending. */
 
 void recovery_on_sent(struct tcp_pcb *pcb, struct tcp_seg *seg)
@@ -104,6 +108,22 @@ int recovery_ack_waits(struct tcp_pcb *pcb)
 		return false;
 	pcb->recovery.ack_due_us = 0;
 	recovery_held_back = true;
+	return true;
+}
+
+/* Two ends that do not agree on their numbers, by a forged segment say, would answer each other for good (RFC 5961, 7). */
+int recovery_may_challenge(struct tcp_pcb *pcb)
+{
+	struct recovery *recovery = &pcb->recovery;
+	uint64_t now_us = stack_now_us();
+
+	if (recovery->challenges == 0 || now_us - recovery->challenges_us >= CHALLENGES_US) {
+		recovery->challenges_us = now_us;
+		recovery->challenges = 0;
+	}
+	if (recovery->challenges == CHALLENGES)
+		return false;
+	recovery->challenges++;
 	return true;
 }
 
