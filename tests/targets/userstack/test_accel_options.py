@@ -106,6 +106,52 @@ socket.create_connection((NEAR, 5001)).sendall(got)
     assert "b'xxx'" in said[0]
 
 
+@pytest.mark.parametrize("before", ["server.bind", "print"])
+def test_connections_have_times_and_linger_of_their_listener(lab: AccelLab, before: str) -> None:
+    """What is sent that nobody reads, and what is waited for that nobody sends, end in time."""
+    near = """
+import select
+import struct
+import time
+LINGER = struct.pack("ii", 1, 7)
+
+def set_all(sock):
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 200000))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 300000))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
+
+def say_time_out(least_s, call, *arguments):
+    begin_s = time.monotonic()
+    try:
+        while True:
+            call(*arguments)
+    except BlockingIOError:
+        print(call.__name__, time.monotonic() - begin_s >= least_s)
+"""
+    near += SERVER.replace("HERE", "NEAR").replace(before, f"set_all(server)\n{before}")
+    near += """
+select.select([server], [], []) # accept(2) has its time, too
+sock, _ = server.accept()
+select.select([server], [], [])
+last, _ = server.accept()
+print(sock.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8) == LINGER)
+for name in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+    print(struct.unpack("ll", sock.getsockopt(socket.SOL_SOCKET, name, 16)))
+say_time_out(0.2, sock.recv, 1)
+say_time_out(0.3, sock.send, bytes(1 << 20))
+sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+sock.close()
+last.close()
+"""
+    far = f"""
+peer = socket.socket()
+peer.{SMALL}
+peer.connect((NEAR, 5001))
+socket.create_connection((NEAR, 5001)).recv(1)
+"""
+    assert_same(both_stacks(lab, near, far, 4, near_serves=True, same_calls=False))
+
+
 def test_the_buffer_of_datagrams_set_before_it_is_bound(lab: AccelLab) -> None:
     near = """
 sock = socket.socket(FAMILY, socket.SOCK_DGRAM)

@@ -48,9 +48,6 @@ static const struct { int level, name; } hints[] = {
 	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT }, { IPPROTO_IPV6, IPV6_MTU_DISCOVER },
 };
 
-/* What is copied when the stack gets a socket. Sizes are the stack's own unless the program has set them: kept_size(). */
-static const int copied[] = { 0, 1, 6, 7, 8, 9, 10, 12, 13, 14 };
-
 static const struct row *find(const struct open_socket *sock, int level, int name)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -60,7 +57,8 @@ static const struct row *find(const struct open_socket *sock, int level, int nam
 	return NULL;
 }
 
-/* Where a size is kept that the program sets: the kernel's own cannot be told from it. NULL: the option is not a size. */
+/* Where a size is kept that the program sets: the kernel's own cannot be told from it, and sizes are the stack's own unless the program
+ * has set them. NULL: the option is not a size. */
 static int *kept_size(struct open_socket *sock, enum stack_option option)
 {
 	switch (option) {
@@ -191,24 +189,28 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 	return set_in_stack(sock, level, name, value, length);
 }
 
+/* Of rows for the same at either family, the one of the socket's. */
+static bool is_of(const struct row *row, const struct open_socket *sock)
+{
+	if (row->type != ANY && row->type != sock->type)
+		return false;
+	if (row->option == STACK_TYPE_OF_SERVICE)
+		return row->level == (sock->domain == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP);
+	return row->level != IPPROTO_IPV6 || sock->domain == AF_INET6;
+}
+
 void options_copy(struct open_socket *sock, int fd)
 {
-	const enum stack_option sizes[] = { STACK_SEND_BYTES, STACK_RECEIVE_BYTES, STACK_SEGMENT_BYTES };
 	struct linger linger;
 	socklen_t length = sizeof(linger);
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		if (*kept_size(sock, sizes[i]))
-			stack_set(sock->stack, sizes[i], *kept_size(sock, sizes[i]));
-	}
-	for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++) {
-		const struct row *row = &rows[copied[i]];
-		int value = 0;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *row = &rows[i];
+		const int *kept = kept_size(sock, row->option);
+		int value = kept ? *kept : 0;
 
 		length = sizeof(value);
-		if ((row->type == ANY || row->type == sock->type) && (row->level != IPPROTO_IPV6 || sock->domain == AF_INET6) &&
-		    (row->option != STACK_TYPE_OF_SERVICE || row->level == (sock->domain == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP)) &&
-		    libc_calls()->getsockopt(fd, row->level, row->name, &value, &length) == 0)
+		if (is_of(row, sock) && (kept ? value : !libc_calls()->getsockopt(fd, row->level, row->name, &value, &length)))
 			stack_set(sock->stack, row->option, value);
 	}
 	length = sizeof(linger);
@@ -216,25 +218,39 @@ void options_copy(struct open_socket *sock, int fd)
 		stack_set(sock->stack, STACK_LINGER_S, linger.l_linger);
 }
 
+/* Give a socket of the kernel the value that another one has. */
+static void take_over(int fd, int from, int level, int name)
+{
+	int64_t value[2];
+	socklen_t length = sizeof(value);
+
+	if (libc_calls()->getsockopt(from, level, name, value, &length) == 0)
+		libc_calls()->setsockopt(fd, level, name, value, length);
+}
+
 void options_inherit(struct open_socket *sock, int fd, const struct open_socket *listener)
 {
+	static const int of_all[] = { SO_LINGER, SO_RCVTIMEO_NEW, SO_SNDTIMEO_NEW };
+
 	sock->options_set = listener->options_set;
 	sock->send_bytes = listener->send_bytes;
 	sock->receive_bytes = listener->receive_bytes;
 	sock->segment_bytes = listener->segment_bytes;
+	sock->receive_us = listener->receive_us;
+	sock->send_us = listener->send_us;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct row *row = &rows[i];
-		const int *kept = kept_size(sock, row->option);
-		int value = kept ? *kept : 0;
-		socklen_t length = sizeof(value);
+		const int *kept = kept_size(sock, rows[i].option);
 
 		if (!(sock->options_set & (1u << i)))
 			continue;
-		if (!kept && libc_calls()->getsockopt(listener->fd, row->level, row->name, &value, &length))
-			continue;
-		libc_calls()->setsockopt(fd, row->level, row->name, &value, sizeof(value));
-		stack_set(sock->stack, row->option, value);
+		if (kept) /* the kernel says more than was set */
+			libc_calls()->setsockopt(fd, rows[i].level, rows[i].name, kept, sizeof(*kept));
+		else
+			take_over(fd, listener->fd, rows[i].level, rows[i].name);
 	}
+	for (size_t i = 0; i < sizeof(of_all) / sizeof(of_all[0]); i++)
+		take_over(fd, listener->fd, SOL_SOCKET, of_all[i]);
+	options_copy(sock, fd);
 }
 
 static int answer(void *value, socklen_t *length, const void *own, socklen_t own_bytes)
