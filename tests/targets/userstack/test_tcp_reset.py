@@ -239,6 +239,17 @@ def test_shld_3_close_with_unread_data_resets(peer: Peer) -> None:
     peer.expect_reset(1, 7)
 
 
+def test_3_10_5_a_reset_behind_a_probe_of_a_closed_window_lies_in_it(peer: Peer) -> None:
+    """A peer drops one beyond its window, and would wait for good."""
+    sock = peer.connected(window=0)
+    sock.send(b"waits")
+    peer.expect("A", 1, 1, size=1, within_ms=10_000)
+    peer.inject("A", 1, 1, window=0)
+    sock.set(LINGER_S, 0)
+    sock.close()
+    peer.expect_reset(1)
+
+
 def test_3_6_1_data_after_close_is_reset(peer: Peer) -> None:
     sock = peer.connected()
     sock.close()
