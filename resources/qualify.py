@@ -288,7 +288,7 @@ def _summarise(run: RunFolder, came_out: RunOutcome, code: int, advice: str) -> 
     counts = ", ".join(f"{count} {outcome}" for outcome, count in came_out.counts.items() if count)
     marked = " (SIMULATED)" if run.manifest.simulated else ""
     print(f"Verdict: {words[code]}{marked}: {counts or 'no measurement'}")
-    for reason in came_out.reasons:
+    for reason in (*came_out.missed, *came_out.reasons):
         print(f"         {reason}")
     if advice:
         print(f"History: {advice}")

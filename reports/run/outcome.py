@@ -33,6 +33,8 @@ PASS, FAIL, BAD_INPUT, NO_CAPABILITY, NO_VERDICT, BENCH_FAULT = range(6)
 """Exit codes of a qualification (docs/exit-codes.md)."""
 NEXT_STEPS, GLOSSARY = "docs/my-run-did-not-pass.md", "docs/glossary.md"
 """Where a reader of a run that did not pass finds the next step, and the words of pages and messages."""
+MISSED_SHOWN = 10
+"""Of values that did not pass, in a terminal and in the xUnit file; `show` and the pages have all."""
 NOT_FINALISED = (
     "The run was not finalised: it was ended while its page was written."
     " `python -m reports finish RUN` writes page and sums."
@@ -68,6 +70,14 @@ class RunOutcome:
     def states(self) -> dict[State, int]:
         """Return how many requirements have each state, over all targets; states of none are left out."""
         return count_states([self.requirements, *(each.requirements for each in self.targets.values())])
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """Return the values and the bench's checks that did not pass, in words: the first of them."""
+        wrong = [each for each in (*self.judged, *self.checks) if each.outcome != "pass"]
+        lines = [_missed(each) for each in wrong[:MISSED_SHOWN]]
+        further = len(wrong) - len(lines)
+        return (*lines, *([f"{further} more did not pass"] if further else []))
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -187,6 +197,12 @@ def _scope(
         problems=(*manifest.problems, *ends, *wrong),
         targets=targets or {},
     )
+
+
+def _missed(record: Measurement) -> str:
+    stream = f"stream {record.subject.stream}" if record.subject.stream else ""
+    of = ", ".join(filter(None, (record.subject.target, record.requirement, stream)))
+    return f"{record.outcome} {of}: {record.reason}"
 
 
 def _interrupted(counted: str, tests: int) -> str:

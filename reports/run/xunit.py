@@ -30,7 +30,7 @@ def note_outcome(path: Path, came_out: RunOutcome) -> None:
     case = ElementTree.SubElement(root, "testcase", classname=CLASS_NAME, name=NAME, time="0.000")
     counted = {"tests": 1}
     if came_out.outcome != "pass":
-        said = "; ".join([came_out.outcome.upper(), *came_out.reasons])
+        said = "; ".join([came_out.outcome.upper(), *came_out.missed, *came_out.reasons])
         ElementTree.SubElement(case, "failure", message=said, type="Outcome")
         counted["failures"] = 1
     for name, count in counted.items():

@@ -278,6 +278,25 @@ def test_every_output_says_the_same_outcome_and_counts(
             assert f"of {sum(states.values())} asked; {left}" in re.sub(r"</?a\b[^>]*>", "", page)
 
 
+def test_what_did_not_pass_is_told_without_a_page(tmp_path: Path) -> None:
+    """Who reads the terminal or the xUnit file alone sees it: a check of the bench has no test of Robot's."""
+    parts = RunParts(
+        ("linux-rt", "windows"), values=[("linux-rt", "pass")], checks=[("windows", "inconclusive")]
+    )
+    run = parts.write(tmp_path)
+    came_out = outcome_of(run)
+    (told,) = came_out.missed
+    assert re.match(r"inconclusive windows, \S.*: .+", told), told
+    xunit = tmp_path / "xunit.xml"
+    xunit.write_text('<testsuite tests="0" failures="0" />')
+    note_outcome(xunit, came_out)
+    (failure,) = ET.parse(xunit).iter("failure")  # noqa: S314 - our own
+    assert failure.get("message", "").startswith(f"INCONCLUSIVE; {told}")
+    many = RunParts(("linux-rt",), values=[("linux-rt", "fail")] * 13)
+    missed = outcome_of(many.write(tmp_path)).missed
+    assert (len(missed), missed[-1]) == (11, "3 more did not pass")
+
+
 def test_a_manifest_of_the_version_before_counts_checks_but_nobody_asks_it(tmp_path: Path) -> None:
     run = RunParts(KINDS[:1], [("linux-rt", "pass")], [("linux-rt", "fail")]).write(tmp_path)
     older = replace(run.manifest, counts={**run.manifest.counts, "fail": 1})
