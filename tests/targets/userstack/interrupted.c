@@ -174,6 +174,7 @@ int main(int argc, char **argv)
 {
 	struct sigaction told;
 	int goes_on, err;
+	sigset_t blocked;
 	long result;
 
 	CHECK(argc == 5);
@@ -185,6 +186,7 @@ int main(int argc, char **argv)
 	result = wait_by(argv[2], argv[3], argv[4], goes_on);
 	err = result < 0 ? errno : 0;
 	CHECK(sigaction(SIGALRM, NULL, &told) == 0);
+	CHECK(sigprocmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGALRM)); /* as it was within the handler */
 	CHECK(told.sa_flags & SA_SIGINFO ? told.sa_sigaction == tick_with_info : told.sa_handler == tick);
 	printf("%s %s: %ld %s, flags %#x\n", argv[1], argv[2], result, err ? strerrorname_np(err) : "", (unsigned int)told.sa_flags);
 	return 0;

@@ -206,6 +206,7 @@ static void leave(struct waiter *own)
 static int sleep_until(struct waiter *own, struct pollfd *fds, nfds_t count, uint64_t until_us, const sigset_t *mask)
 {
 	struct pollfd *engines = fds + count;
+	const sigset_t before = mask_before; /* a handler may come here, too, with signals of its own blocked */
 	bool drives = driver == own;
 	uint64_t now_us = clocks_now_us(), drained;
 	struct timespec left = to_timespec(until_us > now_us ? until_us - now_us : 0);
@@ -217,9 +218,10 @@ static int sleep_until(struct waiter *own, struct pollfd *fds, nfds_t count, uin
 	engines[3] = (struct pollfd){ .fd = drives && engine_runs() ? children_fd() : -1, .events = POLLIN };
 	own->sleeps_until_us = until_us;
 	release();
-	ready = libc_calls()->ppoll(fds, count + ENGINE_FDS, until_us == UINT64_MAX ? NULL : &left, mask ? mask : &mask_before);
+	ready = libc_calls()->ppoll(fds, count + ENGINE_FDS, until_us == UINT64_MAX ? NULL : &left, mask ? mask : &before);
 	err = ready < 0 ? -errno : 0;
 	pthread_mutex_lock(&lock);
+	mask_before = before;
 	own->sleeps_until_us = 0;
 	if (err)
 		return err;
