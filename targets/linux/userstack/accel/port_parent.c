@@ -102,8 +102,8 @@ int parent_accept(struct open_socket *sock, int fd, struct sockaddr *address, so
 {
 	struct pollfd handed = { .fd = fd, .events = POLLIN };
 	struct wait wait = {
-		.done = never, .fds = &handed, .count = 1, .until_us = sock->nonblocking ? 0 : sockets_until_us(sock->receive_us),
-		.restarts = !sock->receive_us,
+		.done = never, .abandon = sockets_abandon, .argument = sock, .fds = &handed, .count = 1,
+		.until_us = sock->nonblocking ? 0 : sockets_until_us(sock->receive_us), .restarts = !sock->receive_us,
 	};
 	struct family_answer answer;
 	const char taken = 0;

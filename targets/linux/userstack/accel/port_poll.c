@@ -16,6 +16,7 @@ enum { SELECT_IN = POLLRDNORM | POLLIN | POLLHUP | POLLERR, SELECT_OUT = POLLWRN
 struct polled {
 	struct pollfd *fds; /* of the program */
 	nfds_t count;
+	struct pollfd *kernel; /* what of them is the kernel's */
 };
 
 static bool concerns_stack(int fd)
@@ -57,6 +58,13 @@ static bool any_ready(void *argument)
 	return false;
 }
 
+static void abandon(void *argument)
+{
+	const struct polled *polled = argument;
+
+	free(polled->kernel);
+}
+
 /* What the kernel is to be asked: nothing of a socket that the stack has alone. */
 static void ask_kernel(const struct pollfd *fds, nfds_t count, struct pollfd *kernel)
 {
@@ -77,9 +85,9 @@ static void ask_kernel(const struct pollfd *fds, nfds_t count, struct pollfd *ke
 int poll_wait(struct pollfd *fds, nfds_t count, uint64_t until_us, const sigset_t *mask)
 {
 	struct pollfd *kernel = calloc(count ? count : 1, sizeof(*kernel));
-	struct polled polled = { fds, count };
+	struct polled polled = { fds, count, kernel };
 	struct wait wait = {
-		.done = any_ready, .argument = &polled, .fds = kernel, .count = count, .until_us = until_us, .mask = mask,
+		.done = any_ready, .abandon = abandon, .argument = &polled, .fds = kernel, .count = count, .until_us = until_us, .mask = mask,
 	};
 	int ready, result = 0;
 

@@ -96,6 +96,11 @@ void sockets_release(struct open_socket *sock)
 	free(sock);
 }
 
+void sockets_abandon(void *sock)
+{
+	sockets_release(sock);
+}
+
 /* The service keeps the kernel's socket for the port while connections last: it is not to listen, and lets others bind. */
 static void quieten(const struct open_socket *sock, int fd)
 {

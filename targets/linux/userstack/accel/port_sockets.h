@@ -62,6 +62,8 @@ int sockets_close(int fd);
 void sockets_forget(int fd);
 void sockets_hold(struct open_socket *sock);
 void sockets_release(struct open_socket *sock);
+/** The same for struct wait: the thread of the call that holds it is cancelled. */
+void sockets_abandon(void *sock);
 /** The stack's part of it ends, and its port is given back. */
 void sockets_leave_stack(struct open_socket *sock);
 /** All of them that the user-mode stack has are closed: the program ends. */

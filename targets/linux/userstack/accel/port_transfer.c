@@ -35,6 +35,13 @@ static bool has_come(void *argument)
 	       stack_ready(waiting->sock->stack) & (waiting->ready | STACK_ERROR | STACK_HUNG_UP);
 }
 
+static void abandon(void *argument)
+{
+	const struct waiting *waiting = argument;
+
+	sockets_release(waiting->sock); /* the call holds it */
+}
+
 /* Until when a call waits, which has a timeout: not at all if it does not block. */
 static uint64_t waits_until_us(const struct open_socket *sock, int flags, uint64_t timeout_us)
 {
@@ -50,7 +57,7 @@ static int wait_for(struct open_socket *sock, int fd, unsigned int ready, uint64
 	struct waiting waiting = { sock, ready };
 	struct pollfd kernel = { .fd = fd, .events = POLLIN };
 	struct wait wait = {
-		.done = has_come, .argument = &waiting, .fds = &kernel, .until_us = until_us,
+		.done = has_come, .abandon = abandon, .argument = &waiting, .fds = &kernel, .until_us = until_us,
 		.count = sock->both && ready == STACK_READABLE ? 1 : 0, .restarts = until_us == UINT64_MAX && !begun,
 	};
 	int err = wait_until(&wait);

@@ -31,11 +31,13 @@ struct waiter {
 	int event;
 	bool woken;
 	uint64_t sleeps_until_us; /* 0: it does not sleep */
+	void (*abandon)(void *argument);
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t event_key;
 static __thread sigset_t mask_before;
+static __thread int cancellable_before; /* who holds the lock is not to be cancelled, who sleeps may be */
 static struct waiter *driver, *waiters; /* the driver is not among the waiters */
 static struct waiter helper = { .event = -1 };
 static uint64_t driven_us, vacant_us; /* when a driver left; the same, and nobody waited */
@@ -84,6 +86,7 @@ static void in_child(void)
 	engine_forked();
 	make_lock();
 	pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
+	pthread_setcancelstate(cancellable_before, NULL);
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -96,11 +99,14 @@ __attribute__((constructor)) static void begin(void)
 void wait_lock(void)
 {
 	sigset_t all, before;
+	int cancellable;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
 	pthread_mutex_lock(&lock);
 	mask_before = before;
+	cancellable_before = cancellable;
 	engine_advance(); /* what is sent now counts its round trip from now */
 }
 
@@ -157,6 +163,7 @@ void wait_unlock(void)
 	const sigset_t before = mask_before;
 
 	release();
+	pthread_setcancelstate(cancellable_before, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -199,6 +206,36 @@ static void leave(struct waiter *own)
 	}
 }
 
+/* The thread is cancelled in its sleep: nobody is to wake it, and another has to drive. */
+static void cancelled(void *waiter)
+{
+	struct waiter *own = waiter;
+
+	pthread_mutex_lock(&lock);
+	leave(own);
+	if (own->abandon)
+		own->abandon(own->argument);
+	if (!driver && waiters)
+		wake(waiters);
+	release();
+	pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
+}
+
+/* Sleep without the lock. Return as ppoll(2) does, or -errno. */
+static int sleep_cancellable(struct waiter *own, struct pollfd *fds, nfds_t count, const struct timespec *left, const sigset_t *mask)
+{
+	int ready;
+
+	pthread_cleanup_push(cancelled, own);
+	pthread_setcancelstate(cancellable_before, NULL);
+	ready = libc_calls()->ppoll(fds, count, left, mask);
+	if (ready < 0)
+		ready = -errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cleanup_pop(0);
+	return ready;
+}
+
 /*
  * Sleep until a descriptor has something, this thread is woken, or an instant. The lock is let go meanwhile. `fds` has room for the
  * engine's behind the caller's `count`. Return how many of the caller's have something, or -errno.
@@ -210,7 +247,7 @@ static int sleep_until(struct waiter *own, struct pollfd *fds, nfds_t count, uin
 	bool drives = driver == own;
 	uint64_t now_us = clocks_now_us(), drained;
 	struct timespec left = to_timespec(until_us > now_us ? until_us - now_us : 0);
-	int ready, err;
+	int ready;
 
 	engines[0] = (struct pollfd){ .fd = own->event, .events = POLLIN };
 	engines[1] = (struct pollfd){ .fd = drives ? engine_packets_fd() : -1, .events = POLLIN };
@@ -218,13 +255,12 @@ static int sleep_until(struct waiter *own, struct pollfd *fds, nfds_t count, uin
 	engines[3] = (struct pollfd){ .fd = drives && engine_runs() ? children_fd() : -1, .events = POLLIN };
 	own->sleeps_until_us = until_us;
 	release();
-	ready = libc_calls()->ppoll(fds, count + ENGINE_FDS, until_us == UINT64_MAX ? NULL : &left, mask ? mask : &before);
-	err = ready < 0 ? -errno : 0;
+	ready = sleep_cancellable(own, fds, count + ENGINE_FDS, until_us == UINT64_MAX ? NULL : &left, mask ? mask : &before);
 	pthread_mutex_lock(&lock);
 	mask_before = before;
 	own->sleeps_until_us = 0;
-	if (err)
-		return err;
+	if (ready < 0)
+		return ready;
 	for (int i = 0; i < ENGINE_FDS; i++)
 		ready -= engines[i].revents != 0;
 	if (engines[0].revents && libc_calls()->read(own->event, &drained, sizeof(drained)) < 0) {
@@ -337,7 +373,8 @@ static int look(const struct wait *wait)
 int wait_until(const struct wait *wait)
 {
 	struct pollfd on_stack[FDS_ON_STACK], *fds = on_stack;
-	struct waiter own = { .done = wait->done, .argument = wait->argument, .event = event_of_thread() };
+	struct waiter own = { .done = wait->done, .argument = wait->argument, .event = event_of_thread(),
+			      .abandon = wait->abandon };
 	int ready;
 
 	if (!wait->until_us)

@@ -25,6 +25,7 @@ void wait_changed(void);
 
 struct wait {
 	bool (*done)(void *argument); /* called with the lock, by whichever thread */
+	void (*abandon)(void *argument); /* called with the lock if the thread is cancelled meanwhile: it does not come back. NULL: nothing */
 	void *argument;
 	struct pollfd *fds;   /* of the kernel */
 	nfds_t count;

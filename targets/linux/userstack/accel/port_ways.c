@@ -210,7 +210,8 @@ static bool is_connected(void *argument)
 
 static int connect_stream(struct open_socket *sock, const struct stack_address *peer)
 {
-	struct wait wait = { .done = is_connected, .argument = sock, .until_us = sockets_until_us(sock->send_us), .restarts = !sock->send_us };
+	struct wait wait = { .done = is_connected, .abandon = sockets_abandon, .argument = sock, .until_us = sockets_until_us(sock->send_us),
+			     .restarts = !sock->send_us };
 	int err = stack_connect(sock->stack, peer);
 
 	if (err != -EINPROGRESS || sock->nonblocking)
@@ -348,7 +349,7 @@ int ways_accept(struct open_socket *sock, int fd, struct sockaddr *address, sock
 {
 	struct pollfd kernel = { .fd = fd, .events = POLLIN };
 	struct wait wait = {
-		.done = can_accept, .argument = sock, .fds = &kernel, .count = sock->both ? 1 : 0,
+		.done = can_accept, .abandon = sockets_abandon, .argument = sock, .fds = &kernel, .count = sock->both ? 1 : 0,
 		.until_us = sock->nonblocking ? 0 : sockets_until_us(sock->receive_us), .restarts = !sock->receive_us,
 	};
 

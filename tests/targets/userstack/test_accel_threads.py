@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that are cancelled while they wait, and descriptors that are closed while another thread waits in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.patience import HANG_S
+from tests.targets.userstack.accel_lab import FAR, AccelLab
+
+FAR_END = """
+listener = socket.create_server(("10.98.0.2", 5001))
+print("ready", flush=True)
+peer, _ = listener.accept()
+while data := peer.recv(10):
+    time.sleep(0.2)
+    peer.sendall(data)
+"""
+
+
+@pytest.fixture(scope="module")
+def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
+    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("case", ["cancel"])
+def test_what_waits_beside_it_goes_on(lab: AccelLab, repository: Path, case: str) -> None:
+    program = repository / ".build/linux/tests/targets/userstack/userstack-threads"
+    for environment in (dict(os.environ), lab.near_environment()):
+        far = lab.python(lab.far, FAR_END)
+        assert far.line() == "ready"
+        process = lab.start(lab.near, str(program), case, FAR[4], environment=environment)
+        output, errors = process.communicate(timeout=HANG_S)
+        assert (output, errors) == (f"{case}: done\n", "")
+        far.result()
