@@ -28,7 +28,7 @@ def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield made
 
 
-@pytest.mark.parametrize("case", ["cancel"])
+@pytest.mark.parametrize("case", ["cancel", "close-epoll"])
 def test_what_waits_beside_it_goes_on(lab: AccelLab, repository: Path, case: str) -> None:
     program = repository / ".build/linux/tests/targets/userstack/userstack-threads"
     for environment in (dict(os.environ), lab.near_environment()):

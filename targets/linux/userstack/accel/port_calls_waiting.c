@@ -124,22 +124,24 @@ EXPORT int epoll_create(int size)
 
 EXPORT int epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
 {
-	struct epoll *epoll = epoll_find(epoll_fd);
+	struct epoll *epoll;
 
-	if (!epoll)
+	if (!epoll_find(epoll_fd))
 		return libc_calls()->epoll_ctl(epoll_fd, operation, fd, event);
 	wait_lock();
-	return (int)calls_unlock(epoll_control(epoll, epoll_fd, operation, fd, event));
+	epoll = epoll_find(epoll_fd); /* another thread may have closed it */
+	return (int)calls_unlock(epoll ? epoll_control(epoll, epoll_fd, operation, fd, event) : -EBADF);
 }
 
 EXPORT int epoll_pwait2(int epoll_fd, struct epoll_event *events, int capacity, const struct timespec *timeout, const sigset_t *mask)
 {
-	struct epoll *epoll = epoll_find(epoll_fd);
+	struct epoll *epoll;
 
-	if (!epoll)
+	if (!epoll_find(epoll_fd))
 		return libc_calls()->epoll_pwait2(epoll_fd, events, capacity, timeout, mask);
 	wait_lock();
-	return (int)calls_unlock(epoll_wait_for(epoll, epoll_fd, events, capacity, calls_until_us(timeout), mask));
+	epoll = epoll_find(epoll_fd);
+	return (int)calls_unlock(epoll ? epoll_wait_for(epoll, epoll_fd, events, capacity, calls_until_us(timeout), mask) : -EBADF);
 }
 
 EXPORT int epoll_pwait(int epoll_fd, struct epoll_event *events, int capacity, int timeout_ms, const sigset_t *mask)

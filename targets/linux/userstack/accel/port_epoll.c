@@ -25,7 +25,7 @@ struct watch {
 };
 
 struct epoll {
-	unsigned int references;
+	unsigned int references; /* descriptors that mean it, and calls that wait in it */
 	struct watch *watches, *of_outer; /* of_outer: in which others watch it */
 	struct watch *first_news, **last_news;
 };
@@ -273,14 +273,11 @@ void epoll_forget_socket(struct open_socket *sock)
 		drop(sock->watches);
 }
 
-void epoll_forget(int fd)
+static void release(void *argument)
 {
-	struct epoll *epoll = epoll_find(fd);
+	struct epoll *epoll = argument;
 	struct watch *next;
 
-	if (!epoll)
-		return;
-	descriptor_table_set(&epolls, fd, NULL);
 	if (--epoll->references)
 		return;
 	for (struct watch *each = epoll->watches; each; each = next) {
@@ -292,6 +289,16 @@ void epoll_forget(int fd)
 		drop(each);
 	}
 	free(epoll);
+}
+
+void epoll_forget(int fd)
+{
+	struct epoll *epoll = epoll_find(fd);
+
+	if (!epoll)
+		return;
+	descriptor_table_set(&epolls, fd, NULL);
+	release(epoll);
 }
 
 /* Waiting. */
@@ -352,25 +359,38 @@ static bool has_watches_in_stack(const struct epoll *epoll)
 	return false;
 }
 
-int epoll_wait_for(struct epoll *epoll, int epoll_fd, struct epoll_event *events, int capacity, uint64_t until_us, const sigset_t *mask)
+/* Wait, in what a call holds: another thread may close the descriptor meanwhile, and the wait goes on without the kernel's part. */
+static int wait_held(struct epoll *epoll, int epoll_fd, struct epoll_event *events, int capacity, uint64_t until_us, const sigset_t *mask)
 {
 	struct pollfd kernel = { .fd = epoll_fd, .events = POLLIN };
 	struct wait wait = {
-		.done = has_any, .argument = epoll, .fds = &kernel, .count = 1, .until_us = until_us, .mask = mask,
+		.done = has_any, .abandon = release, .argument = epoll, .fds = &kernel, .count = 1, .until_us = until_us, .mask = mask,
 	};
 
-	if (capacity <= 0)
-		return -EINVAL;
 	for (;;) {
 		int ready = wait_until(&wait), own, of_kernel = 0;
 
 		if (ready < 0)
 			return ready == -ETIMEDOUT ? 0 : ready;
+		if (epoll_find(epoll_fd) != epoll)
+			kernel.fd = -1;
 		own = take_news(epoll, events, capacity);
-		if (own < capacity && (ready > 0 || has_watches_in_stack(epoll)))
+		if (own < capacity && kernel.fd >= 0 && (ready > 0 || has_watches_in_stack(epoll)))
 			of_kernel = libc_calls()->epoll_wait(epoll_fd, events + own, capacity - own, 0);
 		own = join(events, own, of_kernel > 0 ? of_kernel : 0);
 		if (own)
 			return own;
 	}
+}
+
+int epoll_wait_for(struct epoll *epoll, int epoll_fd, struct epoll_event *events, int capacity, uint64_t until_us, const sigset_t *mask)
+{
+	int result;
+
+	if (capacity <= 0)
+		return -EINVAL;
+	epoll->references++;
+	result = wait_held(epoll, epoll_fd, events, capacity, until_us, mask);
+	release(epoll);
+	return result;
 }
