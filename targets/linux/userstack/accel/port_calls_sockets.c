@@ -90,7 +90,7 @@ EXPORT int shutdown(int fd, int how)
 
 	if (!sock)
 		return libc_calls()->shutdown(fd, how);
-	return (int)calls_unlock(engine_is_gone() ? -ENETDOWN : stack_shutdown(sock->stack, how));
+	return (int)calls_unlock(engine_is_gone() ? -ENETDOWN : ways_shutdown(sock, fd, how));
 }
 
 /* What a relayed connection's ends are. Return whether it is one; the address is given then. */

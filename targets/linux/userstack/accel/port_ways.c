@@ -61,6 +61,22 @@ static int bind_kernel(int fd, int domain, const struct stack_address *address)
 	return libc_calls()->bind(fd, (const struct sockaddr *)&sockaddr, length) ? -errno : 0;
 }
 
+/* Open one of the stack's for a socket, in the place of what it has. */
+static int open_stack(struct open_socket *sock, int fd)
+{
+	int err;
+	struct stack_socket *stack = stack_open(sock->domain == AF_INET6 ? STACK_IPV6 : STACK_IPV4,
+						sock->type == SOCK_STREAM ? STACK_TCP : STACK_UDP, &err);
+
+	if (!stack)
+		return err;
+	if (sock->stack)
+		stack_close(sock->stack);
+	sock->stack = stack;
+	options_copy(sock, fd);
+	return 0;
+}
+
 /* The stack gets a socket that is bound in the kernel to a port. `both`: the kernel's has a part in it, too. */
 static int enter_stack(struct open_socket *sock, int fd, const struct stack_address *local, bool both)
 {
@@ -68,12 +84,8 @@ static int enter_stack(struct open_socket *sock, int fd, const struct stack_addr
 
 	if (err)
 		return err;
-	sock->stack = stack_open(sock->domain == AF_INET6 ? STACK_IPV6 : STACK_IPV4,
-				 sock->type == SOCK_STREAM ? STACK_TCP : STACK_UDP, &err);
-	if (sock->stack) {
-		options_copy(sock, fd);
-		err = stack_bind(sock->stack, local);
-	}
+	err = open_stack(sock, fd);
+	err = err ? err : stack_bind(sock->stack, local);
 	if (err) {
 		if (sock->stack)
 			stack_close(sock->stack);
@@ -87,6 +99,23 @@ static int enter_stack(struct open_socket *sock, int fd, const struct stack_addr
 	sock->way = WAY_STACK;
 	epoll_socket_moved(sock);
 	return 0;
+}
+
+/* Begin anew with a socket that is the stack's: what it was connected to, or listened for, ends, and its port stays. */
+static int renew(struct open_socket *sock, int fd)
+{
+	struct stack_address local;
+	int err = local_of(fd, &local);
+
+	err = err ? err : open_stack(sock, fd);
+	if (err)
+		return err;
+	stack_set_user(sock->stack, sock);
+	err = stack_bind(sock->stack, &local);
+	if (sock->watches)
+		epoll_socket_changed(sock);
+	wait_changed();
+	return err;
 }
 
 /* Whether the stack can have what is bound here: the interface's address, or all. */
@@ -301,13 +330,23 @@ int ways_enter_again(struct open_socket *sock)
 	return err;
 }
 
+int ways_shutdown(struct open_socket *sock, int fd, int how)
+{
+	if (!sock->listens || how == SHUT_WR || how < SHUT_RD || how > SHUT_RDWR)
+		return sock->listens && how == SHUT_WR ? 0 : stack_shutdown(sock->stack, how);
+	sock->listens = false;
+	if (sock->both && libc_calls()->shutdown(fd, how))
+		return -errno;
+	return renew(sock, fd);
+}
+
 /* Accepting. */
 
 static bool can_accept(void *argument)
 {
 	const struct open_socket *sock = argument;
 
-	return engine_is_gone() || !sock->stack || stack_ready(sock->stack) & STACK_READABLE;
+	return engine_is_gone() || !sock->stack || !sock->listens || stack_ready(sock->stack) & STACK_READABLE;
 }
 
 /* Make a descriptor of a connection that the stack has accepted. */
@@ -360,6 +399,8 @@ int ways_accept(struct open_socket *sock, int fd, struct sockaddr *address, sock
 
 		if (engine_is_gone() || !sock->stack)
 			return -ENETDOWN;
+		if (!sock->listens)
+			return -EINVAL; /* shutdown() by another thread */
 		if (err > 0)
 			return accept_from_kernel(sock, fd, address, length, flags);
 		if (err)

@@ -12,6 +12,7 @@ struct open_socket;
 struct stack_address;
 
 int ways_bind(struct open_socket *sock, int fd, const struct sockaddr *address, socklen_t length);
+int ways_shutdown(struct open_socket *sock, int fd, int how);
 int ways_listen(struct open_socket *sock, int fd, int backlog);
 int ways_connect(struct open_socket *sock, int fd, const struct sockaddr *address, socklen_t length);
 /** @return a descriptor; blocks unless the socket does not */

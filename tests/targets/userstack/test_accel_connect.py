@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Listeners that are shut down: as by the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.targets.userstack.accel_lab import AccelLab
+from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
+
+
+@pytest.fixture(scope="module")
+def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
+    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("bind", ["NEAR", '""'])
+def test_a_listener_that_is_shut_down_ends_every_wait(lab: AccelLab, bind: str) -> None:
+    """And it can listen again, for the same port."""
+    near = SERVER.replace("HERE", bind)
+    near += """
+def wait(function):
+    try:
+        print(len(function()), flush=True)
+    except OSError as error:
+        print(errno.errorcode[error.errno], flush=True)
+
+epoll, poll = select.epoll(), select.poll()
+epoll.register(server, select.EPOLLIN)
+poll.register(server, select.POLLIN)
+server.shutdown(socket.SHUT_WR) # says nothing to a listener
+for function in (server.accept, poll.poll, epoll.poll):
+    thread = threading.Thread(target=wait, args=(function,))
+    thread.start()
+    time.sleep(0.2)
+    server.shutdown(socket.SHUT_RD)
+    thread.join()
+    print(poll.poll(0)[0][1], server.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    server.listen(8)
+bell, rung = socket.socket(FAMILY, socket.SOCK_DGRAM), []
+bell.settimeout(0.05) # it rings again: not a time in which anything has to come
+while not rung: # until the far end has begun
+    bell.sendto(b"now", (FAR, 5003))
+    try:
+        rung = bell.recv(3)
+    except TimeoutError:
+        pass
+print("again", server.accept()[0].recv(2))
+"""
+    far = """
+bell = socket.socket(FAMILY, socket.SOCK_DGRAM)
+bell.bind((FAR, 5003))
+bell.sendto(*bell.recvfrom(3))
+peer = socket.create_connection((NEAR, 5001))
+peer.sendall(b"hi")
+peer.recv(1)
+"""
+    assert_same(both_stacks(lab, near, far, 4, near_serves=True, same_calls=False))
