@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listeners that are shut down: as by the kernel."""
+"""connect() more than once, and listeners that are shut down: as by the kernel."""
 
 from __future__ import annotations
 
@@ -11,11 +11,45 @@ import pytest
 from tests.targets.userstack.accel_lab import AccelLab
 from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
 
+FAR_END = SERVER.replace("HERE", "FAR")
+FAR_END += "peer, _ = server.accept()\nprint(peer.recv(2))\npeer.sendall(b'ok')\n"
+NEAR_END = """
+def connect(port):
+    return errno.errorcode.get(sock.connect_ex((FAR, port)), "connected")
+
+def events():
+    poll = select.poll()
+    poll.register(sock, select.POLLIN | select.POLLOUT | select.POLLRDHUP)
+    return [events for _, events in poll.poll(5000)]
+
+sock = socket.socket(FAMILY)
+"""
+EXCHANGE = "sock.setblocking(True)\nsock.sendall(b'hi')\nprint(sock.recv(2))\n"
+
 
 @pytest.fixture(scope="module")
 def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
     with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
         yield made
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_a_socket_that_was_refused_may_try_again(lab: AccelLab, family: int) -> None:
+    near = f"{NEAR_END}print(connect(5999), connect(5999), connect(5001), connect(5001))\n{EXCHANGE}"
+    assert_same(both_stacks(lab, near, FAR_END, family, near_serves=False))
+
+
+@pytest.mark.parametrize("told", ["print(connect(5001))", "print(sock.getsockopt(1, 4), connect(5001))"])
+def test_a_refusal_that_nobody_waited_for_is_told_once(lab: AccelLab, told: str) -> None:
+    near = f"{NEAR_END}sock.setblocking(False)\nprint(connect(5999), events())\n{told}\n"
+    near += f"print(sock.getsockopt(1, 4))\nsock.setblocking(True)\nprint(connect(5001))\n{EXCHANGE}"
+    assert_same(both_stacks(lab, near, FAR_END, 4, near_serves=False))
+
+
+def test_a_connection_that_nobody_waited_for_is_told_once(lab: AccelLab) -> None:
+    near = f"{NEAR_END}sock.setblocking(False)\nprint(connect(5001), events())\n"
+    near += f"print(connect(5001), connect(5001))\n{EXCHANGE}"
+    assert_same(both_stacks(lab, near, FAR_END, 4, near_serves=False))
 
 
 @pytest.mark.parametrize("bind", ["NEAR", '""'])
@@ -42,7 +76,7 @@ for function in (server.accept, poll.poll, epoll.poll):
     print(poll.poll(0)[0][1], server.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     server.listen(8)
 bell, rung = socket.socket(FAMILY, socket.SOCK_DGRAM), []
-bell.settimeout(0.05) # it rings again: not a time in which anything has to come
+bell.settimeout(0.05)
 while not rung: # until the far end has begun
     bell.sendto(b"now", (FAR, 5003))
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that are cancelled while they wait, and descriptors that are closed while another thread waits in them."""
+"""Threads that are cancelled, and descriptors that are closed, while a call waits."""
 
 from __future__ import annotations
 

@@ -33,6 +33,7 @@ struct open_socket {
 	int domain, type, protocol;
 	enum way way;
 	bool both, nonblocking, listens;
+	bool connects;              /* connect() has begun, and not said what came of it */
 	bool relayed;               /* a child of this process uses it */
 	int backlog, kept;          /* kept: of WAY_HANDED, the kernel's socket behind the local one */
 	struct stack_address local, peer; /* of WAY_RELAYED */

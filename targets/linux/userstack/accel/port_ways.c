@@ -237,20 +237,46 @@ static bool is_connected(void *argument)
 	return engine_is_gone() || !sock->stack || stack_ready(sock->stack) & (STACK_WRITABLE | STACK_ERROR | STACK_HUNG_UP);
 }
 
-static int connect_stream(struct open_socket *sock, const struct stack_address *peer)
+/* What a connection that connect() has begun has come to. It is said once: by connect(), or as the socket's error. */
+static int connected(struct open_socket *sock)
+{
+	struct stack_address peer;
+	int err;
+
+	if (engine_is_gone() || !sock->stack)
+		return -ENETDOWN;
+	sock->connects = false;
+	err = stack_take_error(sock->stack);
+	return err ? -err : stack_peer(sock->stack, &peer) ? -ECONNABORTED : 0;
+}
+
+/* Begin to connect. A socket whose connection has failed may try again. */
+static int begin_to_connect(struct open_socket *sock, int fd, const struct stack_address *peer)
+{
+	struct stack_address local;
+	int err = stack_local(sock->stack, &local);
+
+	if (!err && !local.port)
+		err = renew(sock, fd);
+	err = err ? err : stack_connect(sock->stack, peer);
+	sock->connects = err == -EINPROGRESS;
+	return err;
+}
+
+static int connect_stream(struct open_socket *sock, int fd, const struct stack_address *peer)
 {
 	struct wait wait = { .done = is_connected, .abandon = sockets_abandon, .argument = sock, .until_us = sockets_until_us(sock->send_us),
 			     .restarts = !sock->send_us };
-	int err = stack_connect(sock->stack, peer);
+	int waited, err = sock->connects ? -EALREADY : begin_to_connect(sock, fd, peer);
 
-	if (err != -EINPROGRESS || sock->nonblocking)
+	if (!sock->connects || (sock->nonblocking && !is_connected(sock)))
 		return err;
 	sockets_hold(sock);
-	err = wait_until(&wait);
-	if (err == -ETIMEDOUT)
-		err = -EINPROGRESS;
-	else if (err >= 0)
-		err = engine_is_gone() || !sock->stack ? -ENETDOWN : -stack_take_error(sock->stack);
+	waited = wait_until(&wait);
+	if (waited >= 0)
+		err = connected(sock);
+	else if (waited != -ETIMEDOUT)
+		err = waited;
 	sockets_release(sock);
 	return err;
 }
@@ -280,7 +306,7 @@ int ways_connect(struct open_socket *sock, int fd, const struct sockaddr *addres
 		err = 0;
 	}
 	if (sock->way == WAY_STACK && !err)
-		return sock->type == SOCK_STREAM ? connect_stream(sock, &peer) : stack_connect(sock->stack, &peer);
+		return sock->type == SOCK_STREAM ? connect_stream(sock, fd, &peer) : stack_connect(sock->stack, &peer);
 	if (sock->way == WAY_STACK)
 		return err;
 	if (sock->way == WAY_UNDECIDED && !err)
