@@ -20,6 +20,17 @@ for _ in range(3):
         answer += piece
     print(len(answer))
 """
+CALLS = """
+for _ in range(3):
+    peer = socket.create_connection((NEAR, 5001))
+    peer.sendall(b"question")
+    peer.shutdown(socket.SHUT_WR)
+    try:
+        while peer.recv(1 << 16):
+            pass
+    except ConnectionResetError: # a question may be left unread
+        pass
+"""
 NEAR_SERVER = SERVER.replace("HERE", "NEAR").replace('print("ready", flush=True)', "")
 READY = 'print("ready", flush=True)\n'
 
@@ -50,6 +61,37 @@ for _ in range(3):
 """
     )
     assert_same(both_stacks(lab, near, ASKS, 4, near_serves=True, same_calls=False))
+
+
+@pytest.mark.parametrize("call", ["sendfile", "recvmmsg"])
+def test_the_first_call_of_a_child_may_be_any(lab: AccelLab, call: str) -> None:
+    near = (
+        NEAR_SERVER
+        + READY
+        + """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+sent = open("/etc/passwd", "rb")
+data = ctypes.create_string_buffer(8)
+part = (ctypes.c_void_p * 2)(ctypes.addressof(data), 8)
+message = (ctypes.c_void_p * 8)(0, 0, ctypes.addressof(part), 1) # a struct mmsghdr
+for _ in range(3):
+    connection, peer = server.accept()
+    child = os.fork()
+    if child == 0:
+        server.close()
+"""
+        + {
+            "sendfile": "        print(os.sendfile(connection.fileno(), sent.fileno(), 0, 100))\n",
+            "recvmmsg": "        print(libc.recvmmsg(connection.fileno(), message, 1, 0, None), data.raw)\n",
+        }[call]
+        + """
+        os._exit(0)
+    connection.close()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    )
+    assert_same(both_stacks(lab, near, CALLS, 4, near_serves=True, same_calls=False))
 
 
 def test_children_share_a_listener(lab: AccelLab) -> None:

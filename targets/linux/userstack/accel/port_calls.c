@@ -59,6 +59,15 @@ struct open_socket *calls_enter_stack(int fd)
 	return sock;
 }
 
+bool calls_use_stack(int fd)
+{
+	bool use = calls_enter_stack(fd) != NULL;
+
+	if (use)
+		wait_unlock();
+	return use;
+}
+
 uint64_t calls_until_us(const struct timespec *timeout)
 {
 	uint64_t us;

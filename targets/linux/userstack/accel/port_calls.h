@@ -7,6 +7,7 @@
 #define BW_ACCEL_CALLS_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/select.h>
@@ -38,6 +39,9 @@ struct open_socket *calls_enter_as_it_is(int fd);
 struct open_socket *calls_enter(int fd);
 /** The same of one that the user-mode stack has: others are the kernel's. */
 struct open_socket *calls_enter_stack(int fd);
+
+/** @return whether the user-mode stack has the socket, for calls that are made of others */
+bool calls_use_stack(int fd);
 
 /** @return the instant at which a timeout is over, as struct wait has it; UINT64_MAX: never, 0: it is over */
 uint64_t calls_until_us(const struct timespec *timeout);

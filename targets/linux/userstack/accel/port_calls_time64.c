@@ -33,10 +33,9 @@ EXPORT ssize_t __recvmsg64(int fd, struct msghdr *message, int flags)
 
 EXPORT int __recvmmsg64(int fd, struct mmsghdr *messages, unsigned int count, int flags, struct time64 *timeout)
 {
-	const struct open_socket *sock = sockets_find(fd);
 	struct timespec narrowed;
 
-	if (!sock || sock->way != WAY_STACK)
+	if (!calls_use_stack(fd))
 		return libc_calls()->__recvmmsg64(fd, messages, count, flags, timeout);
 	return recvmmsg(fd, messages, count, flags, calls_narrow(timeout, &narrowed));
 }

@@ -136,10 +136,9 @@ static ssize_t send_piece(int to, int from, const off64_t *at, size_t size)
 
 EXPORT ssize_t sendfile64(int to, int from, off64_t *offset, size_t size)
 {
-	const struct open_socket *sock = sockets_find(to);
 	ssize_t sent = 0;
 
-	if (!sock || sock->way != WAY_STACK)
+	if (!calls_use_stack(to))
 		return libc_calls()->sendfile64(to, from, offset, size);
 	while ((size_t)sent < size) {
 		ssize_t piece = send_piece(to, from, offset, size - (size_t)sent);
@@ -155,11 +154,10 @@ EXPORT ssize_t sendfile64(int to, int from, off64_t *offset, size_t size)
 
 EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t size)
 {
-	const struct open_socket *sock = sockets_find(to);
 	off64_t at = offset ? *offset : 0;
 	ssize_t sent;
 
-	if (!sock || sock->way != WAY_STACK)
+	if (!calls_use_stack(to))
 		return libc_calls()->sendfile(to, from, offset, size);
 	sent = sendfile64(to, from, offset ? &at : NULL, size);
 	if (offset && sent > 0)
@@ -240,10 +238,9 @@ EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout)
 {
 	uint64_t end_us = calls_until_us(timeout);
-	const struct open_socket *sock = sockets_find(fd);
 	unsigned int received = 0;
 
-	if (!sock || sock->way != WAY_STACK)
+	if (!calls_use_stack(fd))
 		return libc_calls()->recvmmsg(fd, messages, count, flags, timeout);
 	while (received < count) {
 		ssize_t size = recvmsg(fd, &messages[received].msg_hdr, flags & ~MSG_WAITFORONE);
