@@ -74,8 +74,13 @@ uint64_t calls_until_us(const struct timespec *timeout)
 
 	if (!timeout)
 		return UINT64_MAX;
-	us = (uint64_t)timeout->tv_sec * US_PER_S + (uint64_t)(timeout->tv_nsec + NS_PER_US - 1) / NS_PER_US;
-	return us ? clocks_now_us() + us : 0;
+	us = clocks_span_us(timeout->tv_sec, (timeout->tv_nsec + NS_PER_US - 1) / NS_PER_US);
+	return us ? clocks_after_us(us) : 0;
+}
+
+bool calls_time_fits(const struct timespec *timeout)
+{
+	return !timeout || (timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 && timeout->tv_nsec < NS_PER_S);
 }
 
 uint64_t calls_left_us(uint64_t end_us)

@@ -45,6 +45,8 @@ bool calls_use_stack(int fd);
 
 /** @return the instant at which a timeout is over, as struct wait has it; UINT64_MAX: never, 0: it is over */
 uint64_t calls_until_us(const struct timespec *timeout);
+/** @return whether a timeout is a time, or NULL */
+bool calls_time_fits(const struct timespec *timeout);
 /** @return what is left until then */
 uint64_t calls_left_us(uint64_t end_us);
 

@@ -242,6 +242,8 @@ EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int fl
 
 	if (!calls_use_stack(fd))
 		return libc_calls()->recvmmsg(fd, messages, count, flags, timeout);
+	if (!calls_time_fits(timeout))
+		return (int)calls_done(-EINVAL);
 	while (received < count) {
 		ssize_t size = recvmsg(fd, &messages[received].msg_hdr, flags & ~MSG_WAITFORONE);
 

@@ -25,7 +25,7 @@ EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 {
 	if (!poll_concerns_stack(fds, count))
 		return libc_calls()->ppoll(fds, count, timeout, mask);
-	if (timeout && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= NS_PER_S))
+	if (!calls_time_fits(timeout))
 		return (int)calls_done(-EINVAL);
 	wait_lock();
 	return (int)calls_unlock(poll_wait(fds, count, calls_until_us(timeout), mask));
@@ -60,6 +60,8 @@ EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except, const str
 {
 	if (!select_concerns_stack(count, in, out, except))
 		return libc_calls()->pselect(count, in, out, except, timeout, mask);
+	if (!calls_time_fits(timeout))
+		return (int)calls_done(-EINVAL);
 	wait_lock();
 	return (int)calls_unlock(select_wait(count, in, out, except, calls_until_us(timeout), mask));
 }
@@ -72,12 +74,12 @@ int calls_select(int count, fd_set *in, fd_set *out, fd_set *except, struct time
 	if (timeout && (timeout->seconds < 0 || timeout->microseconds < 0))
 		return (int)calls_done(-EINVAL);
 	if (timeout) {
-		us = (uint64_t)timeout->seconds * US_PER_S + (uint64_t)timeout->microseconds;
-		end_us = us ? clocks_now_us() + us : 0;
+		us = clocks_span_us(timeout->seconds, timeout->microseconds);
+		end_us = us ? clocks_after_us(us) : 0;
 	}
 	wait_lock();
 	ready = (int)calls_unlock(select_wait(count, in, out, except, end_us, NULL));
-	if (timeout && (ready >= 0 || errno == EINTR)) {
+	if (timeout && end_us != UINT64_MAX && (ready >= 0 || errno == EINTR)) {
 		us = calls_left_us(end_us);
 		*timeout = (struct timeval64){ .seconds = (int64_t)(us / US_PER_S), .microseconds = (int64_t)(us % US_PER_S) };
 	}
@@ -139,6 +141,8 @@ EXPORT int epoll_pwait2(int epoll_fd, struct epoll_event *events, int capacity, 
 
 	if (!epoll_find(epoll_fd))
 		return libc_calls()->epoll_pwait2(epoll_fd, events, capacity, timeout, mask);
+	if (!calls_time_fits(timeout))
+		return (int)calls_done(-EINVAL);
 	wait_lock();
 	epoll = epoll_find(epoll_fd);
 	return (int)calls_unlock(epoll ? epoll_wait_for(epoll, epoll_fd, events, capacity, calls_until_us(timeout), mask) : -EBADF);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/time_units.h"
+#include "port_clocks.h"
 #include "port_control.h"
 #include "port_engine.h"
 #include "port_libc.h"
@@ -112,7 +112,9 @@ static int set_timeout(struct open_socket *sock, int name, const void *value, so
 		wide[0] = native[0];
 		wide[1] = native[1];
 	}
-	*timeout_us = (uint64_t)wide[0] * US_PER_S + (uint64_t)wide[1];
+	*timeout_us = clocks_span_us(wide[0], wide[1]);
+	if (wide[0] < 0)
+		*timeout_us = 1; /* at once, as the kernel has it; 0 is without end */
 	return 0;
 }
 

@@ -142,7 +142,7 @@ int sockets_close(int fd)
 
 uint64_t sockets_until_us(uint64_t timeout_us)
 {
-	return timeout_us ? clocks_now_us() + timeout_us : UINT64_MAX;
+	return timeout_us ? clocks_after_us(timeout_us) : UINT64_MAX;
 }
 
 void sockets_close_all(void)
