@@ -364,7 +364,8 @@ static int wait_held(struct epoll *epoll, int epoll_fd, struct epoll_event *even
 {
 	struct pollfd kernel = { .fd = epoll_fd, .events = POLLIN };
 	struct wait wait = {
-		.done = has_any, .abandon = release, .argument = epoll, .fds = &kernel, .count = 1, .until_us = until_us, .mask = mask,
+		.done = has_any, .abandon = release, .argument = epoll, .fds = &kernel, .count = 1, .until_us = until_us,
+		.mask = until_us ? mask : NULL, /* who does not wait hears no signal, as in the kernel */
 	};
 
 	for (;;) {

@@ -122,14 +122,25 @@ bool select_concerns_stack(int count, const fd_set *in, const fd_set *out, const
 	return false;
 }
 
+/* What poll(2) says unasked is not news to every set. */
+static bool is_news(const struct pollfd *polled)
+{
+	short wanted = (short)((polled->events & POLLIN ? SELECT_IN : 0) | (polled->events & POLLOUT ? SELECT_OUT : 0) |
+			       (polled->events & POLLPRI) | POLLNVAL);
+
+	return polled->revents & wanted;
+}
+
 /* Leave in a set what came of it. */
 static int answer(fd_set *set, const struct pollfd *polled, short asked, short events)
 {
-	if (!set || !FD_ISSET(polled->fd, set) || !(polled->events & asked))
+	int fd = polled->fd < 0 ? ~polled->fd : polled->fd;
+
+	if (!set || !FD_ISSET(fd, set) || !(polled->events & asked))
 		return 0;
 	if (polled->revents & events)
 		return 1;
-	FD_CLR(polled->fd, set);
+	FD_CLR(fd, set);
 	return 0;
 }
 
@@ -137,7 +148,7 @@ int select_wait(int count, fd_set *in, fd_set *out, fd_set *except, uint64_t unt
 {
 	struct pollfd fds[FD_SETSIZE];
 	nfds_t used = 0;
-	int ready, result = 0;
+	int ready, news, result = 0;
 
 	for (int fd = 0; fd < count && fd < FD_SETSIZE; fd++) {
 		short events = (short)((is_in(fd, in) ? POLLIN : 0) | (is_in(fd, out) ? POLLOUT : 0) | (is_in(fd, except) ? POLLPRI : 0));
@@ -145,7 +156,15 @@ int select_wait(int count, fd_set *in, fd_set *out, fd_set *except, uint64_t unt
 		if (events)
 			fds[used++] = (struct pollfd){ .fd = fd, .events = events };
 	}
-	ready = poll_wait(fds, used, until_us, mask);
+	do {
+		ready = news = poll_wait(fds, used, until_us, mask);
+		for (nfds_t i = 0; i < used && ready > 0; i++) {
+			if (!fds[i].revents || is_news(&fds[i]))
+				continue;
+			fds[i].fd = ~fds[i].fd; /* nothing more will come of it */
+			news--;
+		}
+	} while (ready > 0 && !news);
 	if (ready < 0)
 		return ready;
 	for (nfds_t i = 0; i < used; i++) {

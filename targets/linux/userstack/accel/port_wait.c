@@ -365,8 +365,8 @@ static int look(const struct wait *wait)
 	}
 	if (wait->done(wait->argument))
 		return 0;
-	if (wait->count)
-		ready = libc_calls()->ppoll(wait->fds, wait->count, &none, NULL);
+	if (wait->count || wait->mask) /* signals that the mask lets through are heard, too */
+		ready = libc_calls()->ppoll(wait->fds, wait->count, &none, wait->mask);
 	return ready < 0 ? -errno : ready ? ready : -ETIMEDOUT;
 }
 
