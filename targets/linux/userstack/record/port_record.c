@@ -362,7 +362,7 @@ EXPORT ssize_t recv(int fd, void *data, size_t size, int flags)
 
 	NEXT(recv);
 	length = next(fd, data, size, flags);
-	return transferred(flags & MSG_PEEK ? "peek" : "receive", fd, IN, &part, flags & MSG_PEEK ? 0 : 1, length);
+	return transferred(flags & MSG_PEEK ? "peek" : "receive", fd, IN, &part, flags & MSG_PEEK || !data ? 0 : 1, length);
 }
 
 EXPORT ssize_t recvfrom(int fd, void *data, size_t size, int flags, struct sockaddr *from, socklen_t *length)
@@ -372,7 +372,7 @@ EXPORT ssize_t recvfrom(int fd, void *data, size_t size, int flags, struct socka
 
 	NEXT(recvfrom);
 	received = next(fd, data, size, flags, from, length);
-	return transferred(flags & MSG_PEEK ? "peek" : "receive", fd, IN, &part, flags & MSG_PEEK ? 0 : 1, received);
+	return transferred(flags & MSG_PEEK ? "peek" : "receive", fd, IN, &part, flags & MSG_PEEK || !data ? 0 : 1, received);
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
