@@ -30,6 +30,7 @@ static int64_t send_by_stack(int fd, const struct msghdr *message, int flags)
 	struct open_socket *sock = sockets_find(fd);
 	struct stack_address to;
 	int64_t sent = CALLS_NOT_OURS;
+	bool is_stream;
 
 	/* A datagram of a socket that has no port yet is what gives it one. */
 	if (!sock || sock->way == WAY_KERNEL || sock->way == WAY_RELAYED || (sock->way == WAY_UNDECIDED && (sock->type != SOCK_DGRAM || !message->msg_name)))
@@ -45,9 +46,10 @@ static int64_t send_by_stack(int fd, const struct msghdr *message, int flags)
 	}
 	if (sock->way == WAY_STACK)
 		sent = transfer_send(sock, fd, message, flags);
+	is_stream = sock->type == SOCK_STREAM;
 	sockets_release(sock);
 	wait_unlock();
-	if (sent == -EPIPE && !(flags & MSG_NOSIGNAL))
+	if (sent == -EPIPE && is_stream && !(flags & MSG_NOSIGNAL))
 		raise(SIGPIPE);
 	return sent;
 }
@@ -81,8 +83,8 @@ EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
 
 EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 {
-	const struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = count > 0 ? (size_t)count : 0 };
-	int64_t sent = sockets_find(fd) ? send_by_stack(fd, &message, 0) : CALLS_NOT_OURS;
+	const struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)count };
+	int64_t sent = sockets_find(fd) && count >= 0 && count <= IOV_MAX ? send_by_stack(fd, &message, 0) : CALLS_NOT_OURS;
 
 	return sent == CALLS_NOT_OURS ? libc_calls()->writev(fd, parts, count) : (ssize_t)calls_done(sent);
 }
@@ -229,8 +231,8 @@ EXPORT ssize_t read(int fd, void *data, size_t size)
 
 EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 {
-	struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = count > 0 ? (size_t)count : 0 };
-	int64_t received = sockets_find(fd) ? calls_receive(fd, &message, 0) : CALLS_NOT_OURS;
+	struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)count };
+	int64_t received = sockets_find(fd) && count >= 0 && count <= IOV_MAX ? calls_receive(fd, &message, 0) : CALLS_NOT_OURS;
 
 	return received == CALLS_NOT_OURS ? libc_calls()->readv(fd, parts, count) : (ssize_t)calls_done(received);
 }
