@@ -2,6 +2,7 @@
 #include "port_transfer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,21 +19,26 @@
 
 enum {
 	SEND_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR | MSG_CONFIRM,
-	RECEIVE_FLAGS = MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_CMSG_CLOEXEC | MSG_NOSIGNAL,
 	DATAGRAM_MAX_BYTES = 65536,
 };
 
 struct waiting {
 	struct open_socket *sock;
 	unsigned int ready; /* of stack_ready(): what it waits for */
+	size_t bytes;       /* so many are to be there; 0: any number */
 };
 
 static bool has_come(void *argument)
 {
 	const struct waiting *waiting = argument;
+	unsigned int ready;
 
-	return engine_is_gone() || !waiting->sock->stack ||
-	       stack_ready(waiting->sock->stack) & (waiting->ready | STACK_ERROR | STACK_HUNG_UP);
+	if (engine_is_gone() || !waiting->sock->stack)
+		return true;
+	ready = stack_ready(waiting->sock->stack);
+	if (waiting->bytes && !(ready & (STACK_ERROR | STACK_HUNG_UP | STACK_PEER_CLOSED)))
+		return stack_waiting_bytes(waiting->sock->stack) >= waiting->bytes;
+	return ready & (waiting->ready | STACK_ERROR | STACK_HUNG_UP);
 }
 
 static void abandon(void *argument)
@@ -52,9 +58,9 @@ static uint64_t waits_until_us(const struct open_socket *sock, int flags, uint64
  * Wait for what a socket is to be ready for; after handlers with SA_RESTART, too, unless it has a timeout or has `begun` to transfer.
  * @return 0, 1: its kernel's socket can be read; or -errno
  */
-static int wait_for(struct open_socket *sock, int fd, unsigned int ready, uint64_t until_us, bool begun)
+static int wait_for_bytes(struct open_socket *sock, int fd, unsigned int ready, size_t bytes, uint64_t until_us, bool begun)
 {
-	struct waiting waiting = { sock, ready };
+	struct waiting waiting = { sock, ready, bytes };
 	struct pollfd kernel = { .fd = fd, .events = POLLIN };
 	struct wait wait = {
 		.done = has_come, .abandon = abandon, .argument = &waiting, .fds = &kernel, .until_us = until_us,
@@ -65,6 +71,11 @@ static int wait_for(struct open_socket *sock, int fd, unsigned int ready, uint64
 	if (err == -ETIMEDOUT)
 		return -EAGAIN;
 	return engine_is_gone() || !sock->stack ? -ENETDOWN : err;
+}
+
+static int wait_for(struct open_socket *sock, int fd, unsigned int ready, uint64_t until_us, bool begun)
+{
+	return wait_for_bytes(sock, fd, ready, 0, until_us, begun);
 }
 
 static size_t length_of(const struct msghdr *message)
@@ -154,6 +165,12 @@ int64_t transfer_send(struct open_socket *sock, int fd, const struct msghdr *mes
 		return -ENETDOWN;
 	if (flags & ~SEND_FLAGS)
 		return -EOPNOTSUPP; /* urgent data, MSG_ZEROCOPY, MSG_FASTOPEN */
+	if (message->msg_iovlen > IOV_MAX)
+		return -EMSGSIZE;
+	if (sock->type == SOCK_DGRAM && flags & MSG_MORE) {
+		say("datagrams of several calls (MSG_MORE) are not the user-mode stack's");
+		return -EOPNOTSUPP;
+	}
 	if (sock->type == SOCK_STREAM && message->msg_controllen) {
 		say("control messages with what is sent are not the user-mode stack's");
 		return -EOPNOTSUPP;
@@ -181,6 +198,56 @@ static unsigned int stack_flags(int flags)
 	return (flags & MSG_PEEK ? STACK_PEEK : 0u) | STACK_TRUNCATE;
 }
 
+/* Lay what is in one piece where the parts of a message lie. */
+static void spread(const struct msghdr *message, const uint8_t *joined, size_t length)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < message->msg_iovlen && at < length; i++) {
+		size_t left = length - at, here = message->msg_iov[i].iov_len < left ? message->msg_iov[i].iov_len : left;
+
+		if (here)
+			memcpy(message->msg_iov[i].iov_base, joined + at, here);
+		at += here;
+	}
+}
+
+/* Look at what is there now, over all parts; with MSG_TRUNC only how much it is. */
+static int64_t peek_stream(const struct open_socket *sock, const struct msghdr *message, int flags)
+{
+	size_t length = length_of(message), waiting = stack_waiting_bytes(sock->stack);
+	uint8_t *joined;
+	int64_t size;
+
+	if (length > waiting)
+		length = waiting ? waiting : 1; /* of none it says why */
+	joined = malloc(length + 1);
+	if (!joined)
+		return -ENOMEM;
+	size = stack_receive(sock->stack, joined, length, STACK_PEEK, NULL);
+	if (size > 0 && !(flags & MSG_TRUNC))
+		spread(message, joined, (size_t)size);
+	free(joined);
+	return size;
+}
+
+/* Take bytes off a stream; with MSG_TRUNC nobody gets them. */
+static int64_t take_piece(const struct open_socket *sock, uint8_t *data, size_t size, int flags)
+{
+	uint8_t nobodys[4096];
+	size_t taken = 0, asked;
+	int64_t piece;
+
+	if (!(flags & MSG_TRUNC))
+		return stack_receive(sock->stack, data, size, 0, NULL);
+	do {
+		asked = size - taken < sizeof(nobodys) ? size - taken : sizeof(nobodys);
+		piece = stack_receive(sock->stack, nobodys, asked, 0, NULL);
+		taken += piece > 0 ? (size_t)piece : 0;
+	} while (piece == (int64_t)asked && taken < size);
+	return taken ? (int64_t)taken : piece;
+}
+
 /* What is there now, over all parts. */
 static int64_t take_stream(struct open_socket *sock, const struct msghdr *message, size_t skip, int flags)
 {
@@ -194,14 +261,23 @@ static int64_t take_stream(struct open_socket *sock, const struct msghdr *messag
 		skip -= at;
 		if (at == part->iov_len && (part->iov_len || message->msg_iovlen > 1))
 			continue;
-		size = stack_receive(sock->stack, (uint8_t *)part->iov_base + at, part->iov_len - at, stack_flags(flags), NULL);
+		size = take_piece(sock, (uint8_t *)part->iov_base + at, part->iov_len - at, flags);
 		if (size < 0)
 			return received ? received : size;
 		received += size;
-		if (at + (size_t)size < part->iov_len || flags & MSG_PEEK)
+		if (at + (size_t)size < part->iov_len)
 			break;
 	}
 	return received;
+}
+
+/* Look at a stream once all that was asked for has come. */
+static int64_t peek_all(struct open_socket *sock, int fd, const struct msghdr *message, int flags, uint64_t until_us)
+{
+	int err = wait_for_bytes(sock, fd, STACK_READABLE, length_of(message), until_us, false);
+	int64_t size = err == -ENETDOWN ? err : peek_stream(sock, message, flags);
+
+	return size == -EAGAIN && err < 0 ? err : size;
 }
 
 static int64_t receive_stream(struct open_socket *sock, int fd, const struct msghdr *message, int flags)
@@ -209,12 +285,14 @@ static int64_t receive_stream(struct open_socket *sock, int fd, const struct msg
 	uint64_t until_us = waits_until_us(sock, flags, sock->receive_us);
 	size_t length = length_of(message), received = 0;
 
+	if (flags & MSG_PEEK && flags & MSG_WAITALL)
+		return peek_all(sock, fd, message, flags, until_us);
 	for (;;) {
-		int64_t size = take_stream(sock, message, received, flags);
+		int64_t size = flags & MSG_PEEK ? peek_stream(sock, message, flags) : take_stream(sock, message, received, flags);
 
 		if (size > 0)
 			received += (size_t)size;
-		if (size == 0 || received == length || (size > 0 && (!(flags & MSG_WAITALL) || flags & MSG_PEEK)))
+		if (size == 0 || received == length || (size > 0 && !(flags & MSG_WAITALL)))
 			return (int64_t)received;
 		if (size < 0 && size != -EAGAIN)
 			return received ? (int64_t)received : size;
@@ -228,7 +306,6 @@ static int64_t receive_stream(struct open_socket *sock, int fd, const struct msg
 static int64_t take_datagram(struct open_socket *sock, const struct msghdr *message, int flags, struct stack_address *from)
 {
 	uint8_t *joined;
-	size_t at = 0;
 	int64_t length;
 
 	if (message->msg_iovlen == 1)
@@ -237,13 +314,8 @@ static int64_t take_datagram(struct open_socket *sock, const struct msghdr *mess
 	if (!joined)
 		return -ENOMEM;
 	length = stack_receive(sock->stack, joined, DATAGRAM_MAX_BYTES, stack_flags(flags), from);
-	for (size_t i = 0; i < message->msg_iovlen && length > 0 && at < (size_t)length; i++) {
-		size_t left = (size_t)length - at, here = message->msg_iov[i].iov_len < left ? message->msg_iov[i].iov_len : left;
-
-		if (here)
-			memcpy(message->msg_iov[i].iov_base, joined + at, here);
-		at += here;
-	}
+	if (length > 0)
+		spread(message, joined, (size_t)length);
 	free(joined);
 	return length;
 }
@@ -286,8 +358,10 @@ int64_t transfer_receive(struct open_socket *sock, int fd, struct msghdr *messag
 		return -ENETDOWN;
 	if (flags & MSG_ERRQUEUE)
 		return -EAGAIN; /* nothing is ever put there */
-	if (flags & ~RECEIVE_FLAGS)
-		return flags & MSG_OOB ? -EINVAL : -EOPNOTSUPP;
+	if (flags & MSG_OOB)
+		return -EINVAL;
+	if (message->msg_iovlen > IOV_MAX)
+		return -EMSGSIZE;
 	message->msg_flags = 0;
 	if (sock->type == SOCK_STREAM) {
 		received = receive_stream(sock, fd, message, flags);
