@@ -11,8 +11,8 @@ import pytest
 from tests.targets.userstack.accel_lab import AccelLab
 from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
 
-FAR_END = SERVER.replace("HERE", "FAR")
-FAR_END += "peer, _ = server.accept()\nprint(peer.recv(2))\npeer.sendall(b'ok')\n"
+ANSWERS = "peer, _ = server.accept()\nprint(peer.recv(2))\npeer.sendall(b'ok')\n"
+FAR_END = SERVER.replace("HERE", "FAR") + ANSWERS
 NEAR_END = """
 def connect(port):
     return errno.errorcode.get(sock.connect_ex((FAR, port)), "connected")
@@ -76,7 +76,7 @@ for function in (server.accept, poll.poll, epoll.poll):
     print(poll.poll(0)[0][1], server.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     server.listen(8)
 bell, rung = socket.socket(FAMILY, socket.SOCK_DGRAM), []
-bell.settimeout(0.05)
+bell.settimeout(0.05) # it rings again: not a time in which anything has to come
 while not rung: # until the far end has begun
     bell.sendto(b"now", (FAR, 5003))
     try:

@@ -38,8 +38,8 @@ def wait_by(name, seconds, part):
         return call(name, peer.fileno() + 1, chosen, None, None, time, None)
     return call(name, peer.fileno() + 1, chosen, None, None, time)
 """
-FAR_END = SERVER.replace("HERE", "FAR")
-FAR_END += "peer, _ = server.accept()\nwhile peer.recv(1):\n    time.sleep(0.1)\n    peer.sendall(b'!')\n"
+ANSWERS = "peer, _ = server.accept()\nwhile peer.recv(1):\n    time.sleep(0.1)\n    peer.sendall(b'!')\n"
+FAR_END = SERVER.replace("HERE", "FAR") + ANSWERS
 LONG = "(1 << 63) - 1, 18446744073710, 1 << 44"  # the second is 2 to the power of 64 in µs
 
 

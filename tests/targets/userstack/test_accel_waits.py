@@ -27,7 +27,8 @@ select.select([peer], [], [])
 print(select.select([], [], [peer], 0), select.select([], [], [peer], 0.3))
 print(select.select([peer], [], [peer], 0) == ([peer], [], []))
 """
-    far = f"{FAR_END}peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b'\\1\\0\\0\\0\\0\\0\\0\\0')\npeer.close()\n"
+    far = f"{FAR_END}linger = b'\\1\\0\\0\\0\\0\\0\\0\\0'\n"
+    far += "peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)\npeer.close()\n"
     assert_same(both_stacks(lab, near, far, 4, near_serves=False, same_calls=False))
 
 
