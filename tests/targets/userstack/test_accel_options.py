@@ -44,6 +44,25 @@ def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield made
 
 
+def test_calls_that_are_wrong_change_nothing(lab: AccelLab) -> None:
+    near = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+peers = [socket.create_connection((FAR, 5001)) for _ in range(2)]
+print(libc.dup3(peers[0].fileno(), peers[1].fileno(), os.O_APPEND), errno.errorcode[ctypes.get_errno()])
+room, length = ctypes.create_string_buffer(512), ctypes.c_int(-1)
+for level, name in ((socket.SOL_SOCKET, socket.SO_ERROR), (socket.IPPROTO_TCP, socket.TCP_INFO)):
+    result = libc.getsockopt(peers[0].fileno(), level, name, room, ctypes.byref(length))
+    print(result, errno.errorcode[ctypes.get_errno()], length.value, room.raw == bytes(512))
+for peer in peers:
+    peer.sendall(b"hi")
+    print(peer.recv(2))
+"""
+    far = SERVER.replace("HERE", "FAR")
+    far += "for peer in [server.accept()[0] for _ in range(2)]:\n    peer.sendall(peer.recv(2))\n"
+    assert_same(both_stacks(lab, near, far, 4, near_serves=False, same_calls=False))
+
+
 @pytest.mark.parametrize("bind", ["", "sock.bind((NEAR, 0))"], ids=["unbound", "bound"])
 def test_sizes_set_before_a_socket_connects(lab: AccelLab, bind: str) -> None:
     near = f"""{SIZES}

@@ -94,7 +94,7 @@ EXPORT int dup3(int fd, int to, int flags)
 
 	if (private_owns(to))
 		return (int)calls_done(-EBUSY);
-	if (fd != to && libc_calls()->fcntl64(fd, F_GETFD) >= 0 && (sockets_find(to) || epoll_find(to))) {
+	if (fd != to && !(flags & ~O_CLOEXEC) && libc_calls()->fcntl64(fd, F_GETFD) >= 0 && (sockets_find(to) || epoll_find(to))) {
 		wait_lock();
 		sockets_forget(to);
 		epoll_forget(to);

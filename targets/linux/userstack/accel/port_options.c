@@ -288,6 +288,8 @@ int options_get(struct open_socket *sock, int fd, int level, int name, void *val
 {
 	int number;
 
+	if ((int)*length < 0)
+		return -EINVAL;
 	if (sock->way == WAY_STACK && level == SOL_SOCKET && name == SO_ERROR) {
 		number = engine_is_gone() ? ENETDOWN : stack_take_error(sock->stack);
 		return answer(value, length, &number, sizeof(number));
