@@ -26,6 +26,7 @@
 #include "service.h"
 
 #define SENDERS_MAX 64
+#define LOOK_NS NS_PER_MS /* how often who polls looks for the end of the service: a look is a system call, an empty ring none */
 
 /* The last number of a sender that was heard. */
 struct sender {
@@ -46,6 +47,7 @@ struct ring {
 
 struct rtdip {
 	int service, sending, epoll;
+	int64_t looked_monotonic_ns; /* for the end of the service, without waiting */
 	struct rtdip_answer about;
 	int ring_count;
 	struct ring rings[RTDIP_HANDLE_PORTS_MAX];
@@ -423,15 +425,29 @@ static int wait_for_frame(struct rtdip *handle, int64_t deadline_monotonic_ns)
 	return 0;
 }
 
+/* For who does not wait. Return -EPIPE where the service has ended, else -ETIMEDOUT. */
+static int look_for_end(struct rtdip *handle)
+{
+	struct pollfd service = { .fd = handle->service, .events = POLLIN };
+	int64_t now_monotonic_ns = monotonic_ns();
+
+	if (now_monotonic_ns - handle->looked_monotonic_ns < LOOK_NS)
+		return -ETIMEDOUT;
+	if (poll(&service, 1, 0) > 0)
+		return -EPIPE;
+	handle->looked_monotonic_ns = now_monotonic_ns;
+	return -ETIMEDOUT;
+}
+
 int rtdip_receive(struct rtdip *handle, struct rtdip_message *message, void *data, size_t room_bytes, int64_t timeout_ns)
 {
 	int64_t deadline_monotonic_ns = timeout_ns < 0 ? -1 : timeout_ns == 0 ? 0 : monotonic_ns() + timeout_ns;
 	int err;
 
 	while ((err = take_first(handle, message, data, room_bytes)) == -EAGAIN) {
-		if (timeout_ns == 0)
-			return -ETIMEDOUT;
-		err = wait_for_frame(handle, deadline_monotonic_ns);
+		err = timeout_ns == 0 ? look_for_end(handle) : wait_for_frame(handle, deadline_monotonic_ns);
+		if (err == -EPIPE && take_first(handle, message, data, room_bytes) == 0)
+			return 0; /* it came just before the end */
 		if (err)
 			break;
 	}

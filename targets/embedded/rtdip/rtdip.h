@@ -89,13 +89,14 @@ uint32_t rtdip_data_max_bytes(const struct rtdip *handle);
  * Take the frame that comes first.
  *
  * @param timeout_ns  0: do not wait; negative: without end
- * @return 0; -ETIMEDOUT, -EINTR, -EPIPE: the service has ended (what had come before it is given first)
+ * @return 0; -ETIMEDOUT, -EINTR, -EPIPE: the service has ended (what had come before it is given first; who does not wait hears of
+ *         it within a millisecond)
  */
 int rtdip_receive(struct rtdip *handle, struct rtdip_message *message, void *data, size_t room_bytes, int64_t timeout_ns);
 
 /**
- * A descriptor that poll() and epoll call readable while frames may be there; read until rtdip_receive() has none. The caller
- * closes it, before the handle.
+ * A descriptor that poll() and epoll call readable while frames may be there, or the service has ended; read until
+ * rtdip_receive() has none, and watch it no more after -EPIPE. The caller closes it, before the handle.
  */
 int rtdip_descriptor(const struct rtdip *handle);
 

@@ -124,6 +124,25 @@ def test_poll_by_its_descriptor(lab: RtdipLab) -> None:
         assert select.select([far], [], [], 0)[0] == []
 
 
+def test_who_polls_hears_of_the_service_s_end(lab: RtdipLab) -> None:
+    """After what had come before it, and though nobody waits in the library."""
+    with open_at(lab, lab.near) as near, open_at(lab, lab.far) as far:
+        far.bind(PORT)
+        near.send(Address(lab.mac(lab.far), PORT), b"last")
+        wait_until(lambda: lab.show(lab.far)["frames"]["delivered"] == 1, "the frame")
+        lab.services[lab.far].process.kill()
+        lab.services[lab.far].process.wait()
+        assert select.select([far], [], [], HANG_S)[0] == [far]
+        assert at_once(far).data == b"last"
+
+        def said() -> str:
+            with pytest.raises(RtdipError) as refusal:
+                at_once(far)
+            return refusal.value.name
+
+        wait_until(lambda: said() == "EPIPE", "the end")
+
+
 def test_refusals_have_names(lab: RtdipLab) -> None:
     to = Address(lab.mac(lab.far), PORT)
     refused(lambda: Handle(lab.folder / "nothing"), "ENOENT")

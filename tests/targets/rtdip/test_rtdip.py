@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import wait_until
+from tests.patience import HANG_S, wait_until
 from tests.targets.rtdip.lab import HIGH, LOW, MEDIUM, RtdipLab, bw_rtdip, header, ports
 from tests.traffic_gen.lab import Stream, streams_by_id
 
@@ -270,6 +270,37 @@ def test_a_second_service_is_refused(driver_lab: RtdipLab) -> None:
     unknown = lab.tool(lab.far, "serve", "--interface", "nothing")
     assert unknown.process.wait() == 3
     assert "nothing: no such interface" in unknown.errors()
+
+
+def test_who_polls_ends_with_its_service(driver_lab: RtdipLab) -> None:
+    lab = driver_lab
+    echo = lab.tool(lab.far, "echo", "--local", "7000", "--busy")
+    echo.wait_ready()
+    lab.services[lab.far].process.kill()
+    assert echo.process.wait(HANG_S) == 5
+    assert "Broken pipe" in echo.errors()
+
+
+def test_a_replay_s_receiver_sleeps_when_its_service_has_ended(
+    driver_lab: RtdipLab, repository: Path
+) -> None:
+    """At its real-time priority it would take the processor from all others."""
+    lab = driver_lab
+    recv, _ = lab.begin_replay(repository, Stream(12, "tcp", 20_000, 20_000), duration_ms=2000)
+    wait_until(lambda: lab.show(lab.far)["frames"]["delivered"] > 0, "a message")
+    lab.services[lab.far].process.kill()
+    lab.services[lab.far].process.wait()
+    before_s, begin_s = cpu_s(recv.process.pid), time.monotonic()
+    time.sleep(0.5)
+    used_s, passed_s = cpu_s(recv.process.pid) - before_s, time.monotonic() - begin_s
+    assert used_s < passed_s / 2
+    assert recv.result()["streams"][0]["lost"] > 0
+
+
+def cpu_s(pid: int) -> float:
+    """Return how long a process has had a processor."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def test_messages_are_replayed_in_as_few_frames_as_the_mtu_allows(

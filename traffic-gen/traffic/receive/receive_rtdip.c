@@ -155,11 +155,11 @@ static void take_fragment(struct receiver *receiver, const struct rtdip_message 
 void receiver_read_rtdip(struct receiver *receiver, struct endpoint *endpoint)
 {
 	struct rtdip_message message;
+	int err = 0;
 
-	(void)endpoint; /* it stands for all streams of the thread */
 	/* What the handle has sorted by priority already shows in no poller: nothing may stay there. */
 	while (!atomic_load_explicit(receiver->stop, memory_order_relaxed) &&
-	       rtdip_receive(receiver->rtdip, &message, receiver->scratch, RECEIVER_SCRATCH_BYTES, 0) == 0) {
+	       (err = rtdip_receive(receiver->rtdip, &message, receiver->scratch, RECEIVER_SCRATCH_BYTES, 0)) == 0) {
 		struct port_received received = { 0 };
 		struct arrival arrival;
 
@@ -169,4 +169,7 @@ void receiver_read_rtdip(struct receiver *receiver, struct endpoint *endpoint)
 		arrival = receiver_arrival(receiver, &received);
 		take_fragment(receiver, &message, &arrival);
 	}
+	/* Nothing comes any more, and what stays readable would keep the thread awake, at its priority. */
+	if (err == -EPIPE)
+		port_poller_remove(receiver->poller, endpoint->sock);
 }

@@ -263,7 +263,7 @@ class Handle:
 
         Raises:
             TimedOutError: Nothing came in time.
-            RtdipError: EPIPE: the service has ended.
+            RtdipError: EPIPE: the service has ended; who does not wait hears of it within a millisecond.
         """
         message = _Message()
         deadline_ns = None if timeout_s is None else time.monotonic_ns() + round(timeout_s * _NS_PER_S)
@@ -293,7 +293,8 @@ class Handle:
         """Return a descriptor that is readable while frames may be there: for select, poll, asyncio.
 
         Once it is, read until nothing is there, `receive(timeout_s=0)`: what the handle has sorted by
-        priority shows in no descriptor. It is the handle's own: do not close it.
+        priority shows in no descriptor. It stays readable when the service has ended: watch it no more
+        after EPIPE. It is the handle's own: do not close it.
         """
         if self._descriptor < 0:
             self._descriptor = _check("rtdip_descriptor", _load().rtdip_descriptor(self._open()))
