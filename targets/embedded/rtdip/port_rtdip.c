@@ -92,11 +92,17 @@ static int ask(struct rtdip *handle, const struct rtdip_request *request, struct
 	return answer->result;
 }
 
-static int watch(struct rtdip *handle, int descriptor)
+static int watch(struct rtdip *handle, int descriptor, uint32_t events)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = descriptor };
+	struct epoll_event event = { .events = events, .data.fd = descriptor };
 
 	return epoll_ctl(handle->epoll, EPOLL_CTL_ADD, descriptor, &event) ? -errno : 0;
+}
+
+/* Each record that is whole is told of once: a ring stays readable while one is being written, too. */
+static int watch_ring(struct rtdip *handle, const struct ring *ring)
+{
+	return watch(handle, ring->descriptor, EPOLLIN | EPOLLET);
 }
 
 /* @return 0 or -ENAMETOOLONG */
@@ -142,7 +148,7 @@ static int connect_service(struct rtdip *handle, const char *path, unsigned int 
 	if ((flags & RTDIP_BYPASS_QDISC) &&
 	    setsockopt(handle->sending, SOL_PACKET, PACKET_QDISC_BYPASS, &bypass, sizeof(bypass)) < 0)
 		return -errno;
-	return watch(handle, handle->service);
+	return watch(handle, handle->service, EPOLLIN);
 }
 
 int rtdip_open(const char *socket_path, unsigned int flags, struct rtdip **handle_out)
@@ -258,7 +264,7 @@ int rtdip_bind(struct rtdip *handle, uint16_t port, uint32_t ring_bytes)
 	handle->ring_count++;
 	err = map_ring(ring);
 	if (!err)
-		err = watch(handle, ring->descriptor);
+		err = watch_ring(handle, ring);
 	if (!err)
 		err = fit_queues(handle);
 	if (err) {
@@ -322,8 +328,8 @@ static size_t record_bytes(const struct rtdip_record *record)
 	return sizeof(*record) + record->payload_bytes;
 }
 
-/* Take everything out of a ring into the queues. */
-static void drain(struct rtdip *handle, struct ring *ring)
+/* Take everything out of a ring into the queues. Return false where a record is being written. */
+static bool drain(struct rtdip *handle, struct ring *ring)
 {
 	unsigned long at = atomic_load_explicit(ring->read_at, memory_order_relaxed);
 
@@ -333,7 +339,7 @@ static void drain(struct rtdip *handle, struct ring *ring)
 		const struct rtdip_record *record = (const void *)((const uint8_t *)head + BPF_RINGBUF_HDR_SZ);
 
 		if (length & BPF_RINGBUF_BUSY_BIT)
-			break; /* being written: it wakes when it is there */
+			return false;
 		if (!(length & BPF_RINGBUF_DISCARD_BIT)) {
 			const uint8_t *payload = (const uint8_t *)(record + 1);
 			enum rtdip_priority priority = payload[2] < RTDIP_PRIORITIES ? payload[2] : RTDIP_LOW;
@@ -343,6 +349,32 @@ static void drain(struct rtdip *handle, struct ring *ring)
 		}
 		at += queue_aligned((length & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT)) + BPF_RINGBUF_HDR_SZ);
 		atomic_store_explicit(ring->read_at, at, memory_order_release);
+		/* Whoever writes the next record sees where we are, and wakes us, or we see it whole. */
+		atomic_thread_fence(memory_order_seq_cst);
+	}
+	return true;
+}
+
+static bool drain_all(struct rtdip *handle)
+{
+	bool whole = true;
+
+	for (int i = 0; i < handle->ring_count; i++)
+		whole &= drain(handle, &handle->rings[i]);
+	return whole;
+}
+
+/*
+ * Take all that has come. While a record is being written nobody may wait for it awake: on a preemptible kernel its writer may be
+ * a thread of less priority on our processor. So what its ring told is taken back, and it tells us again when the record is whole.
+ */
+static void take_all(struct rtdip *handle)
+{
+	struct epoll_event events[RTDIP_HANDLE_PORTS_MAX + 1];
+
+	if (!drain_all(handle)) {
+		epoll_wait(handle->epoll, events, RTDIP_HANDLE_PORTS_MAX + 1, 0);
+		drain_all(handle);
 	}
 }
 
@@ -373,8 +405,7 @@ static void note_sequence(struct rtdip *handle, const struct rtdip_message *mess
 /* Give the record that comes first. Return 0, or -EAGAIN. */
 static int take_first(struct rtdip *handle, struct rtdip_message *message, void *data, size_t room_bytes)
 {
-	for (int i = 0; i < handle->ring_count; i++)
-		drain(handle, &handle->rings[i]);
+	take_all(handle);
 	for (int i = 0; i < RTDIP_PRIORITIES; i++) {
 		struct queue *queue = &handle->queues[i];
 		struct rtdip_header header;

@@ -15,15 +15,60 @@ enum { PORT = 7000, ROUNDS = 100000, HELD_MAX = 4096, RING_BYTES = 64 * 1024 };
 
 static int watch_error;
 
+/*
+ * A ring as the kernel lets it be watched: readable from the moment at which room for a record is taken, though the record is not
+ * whole; told is that a whole one woke who waits for it.
+ */
+static struct {
+	uint32_t asked; /* events */
+	bool readable, told;
+	int waits, slept;
+	_Atomic uint32_t *unfinished; /* a record that is whole once its reader sleeps, so that its writer has the processor */
+} watched;
+
 /* In the place of the C library's: the kernel watches rings, but not the files that stand in for them here. */
 int epoll_ctl(int epoll, int operation, int descriptor, struct epoll_event *event)
 {
 	(void)epoll;
 	(void)operation;
 	(void)descriptor;
-	(void)event;
+	watched.asked = event ? event->events : 0;
 	errno = watch_error;
 	return watch_error ? -1 : 0;
+}
+
+static bool is_told(void)
+{
+	return watched.asked & EPOLLET ? watched.told : watched.readable;
+}
+
+int epoll_wait(int epoll, struct epoll_event *events, int room, int timeout_ms)
+{
+	int count = is_told() && room > 0;
+
+	(void)epoll;
+	(void)timeout_ms;
+	if (count)
+		events[0] = (struct epoll_event){ .events = EPOLLIN, .data.fd = 0 };
+	watched.told = false;
+	return count;
+}
+
+/* The wait of a reader. One that does not sleep keeps the processor, but for a thousand turns. */
+int ppoll(struct pollfd *polled, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+{
+	(void)polled;
+	(void)count;
+	(void)timeout;
+	(void)mask;
+	watched.waits++;
+	if (is_told() && watched.waits < 1000)
+		return 1;
+	watched.slept++;
+	if (watched.unfinished)
+		atomic_fetch_and(watched.unfinished, ~BPF_RINGBUF_BUSY_BIT);
+	watched.told = true;
+	return 1;
 }
 
 /* A ring as the kernel writes it. */
@@ -150,6 +195,35 @@ static void test_low_frames_never_delay_a_high_one(void)
 		read++;
 	CHECK(read > 0);
 	CHECK_INT(read + handle->counts.unheard, written);
+	free_handle(handle, &kernel);
+}
+
+/* Who reads sleeps while a record is being written, and hears of it when it is whole: at the first wait, and at each after that. */
+static void test_a_record_that_is_being_written(void)
+{
+	struct kernel_ring kernel;
+	struct rtdip *handle = make_handle(&kernel, 16 * 1024);
+	uint8_t data[RTDIP_DATA_MAX_BYTES];
+	struct rtdip_message message;
+
+	handle->service = -1;
+	CHECK_INT(watch_ring(handle, &handle->rings[0]), 0);
+	for (uint32_t number = 0; number < 3; number++) {
+		size_t at = *(unsigned long *)(void *)(kernel.pages + kernel.page) & (kernel.bytes - 1);
+
+		CHECK(write_frame(&kernel, RTDIP_HIGH, number, 10));
+		watched.unfinished = (void *)(kernel.pages + 2 * kernel.page + at);
+		atomic_fetch_or(watched.unfinished, BPF_RINGBUF_BUSY_BIT);
+		watched.readable = watched.told = true;
+		watched.waits = watched.slept = 0;
+		CHECK_INT(rtdip_receive(handle, &message, data, sizeof(data), 0), -ETIMEDOUT);
+		CHECK(!is_told()); /* nor does its descriptor wake anybody now */
+		CHECK_INT(rtdip_receive(handle, &message, data, sizeof(data), NS_PER_S), 0);
+		CHECK_INT(message.sequence, number);
+		CHECK_INT(watched.waits, 1);
+		CHECK_INT(watched.slept, 1);
+	}
+	watched.unfinished = NULL;
 	free_handle(handle, &kernel);
 }
 
@@ -347,6 +421,7 @@ int main(void)
 	test_header();
 	test_order();
 	test_low_frames_never_delay_a_high_one();
+	test_a_record_that_is_being_written();
 	test_missing();
 	return check_result();
 }
