@@ -9,7 +9,7 @@
  *   3   version             8 bits, 1
  *   4   length             16 bits, bytes of data behind the header; Ethernet may pad a short frame
  *   6   source port        16 bits, 0: none answers
- *   8   sequence           32 bits, counted by the sender for each of its ports, modulo 2^32
+ *   8   sequence           32 bits, counted by the sender for each of its ports and each place that it sends to, modulo 2^32
  */
 #ifndef RTDIP_FRAME_H
 #define RTDIP_FRAME_H

@@ -22,17 +22,11 @@
 #include <unistd.h>
 
 #include "base/time_units.h"
+#include "numbers.h"
 #include "queue.h"
 #include "service.h"
 
-#define SENDERS_MAX 64
 #define LOOK_NS NS_PER_MS /* how often who polls looks for the end of the service: a look is a system call, an empty ring none */
-
-/* The last number of a sender that was heard. */
-struct sender {
-	struct rtdip_address address;
-	uint32_t sequence;
-};
 
 /* A port's ring, as the kernel lays it out: a page with the reader's position, one with the writer's, the data twice over. */
 struct ring {
@@ -42,7 +36,6 @@ struct ring {
 	_Atomic unsigned long *read_at;
 	const _Atomic unsigned long *written_to;
 	const uint8_t *data;
-	uint32_t sent; /* sequence of what leaves by the port */
 };
 
 struct rtdip {
@@ -53,8 +46,7 @@ struct rtdip {
 	struct ring rings[RTDIP_HANDLE_PORTS_MAX];
 	struct queue queues[RTDIP_PRIORITIES];
 	struct rtdip_counts counts;
-	int sender_count;
-	struct sender senders[SENDERS_MAX];
+	struct numbers sent, heard;
 };
 
 static int64_t monotonic_ns(void)
@@ -293,7 +285,7 @@ int rtdip_unbind(struct rtdip *handle, uint16_t port)
 int64_t rtdip_send(struct rtdip *handle, const struct rtdip_address *to, uint16_t from_port, enum rtdip_priority priority,
 		   const void *data, size_t size_bytes)
 {
-	struct ring *ring = from_port ? find_ring(handle, from_port) : NULL;
+	uint32_t *number = NULL;
 	struct {
 		uint8_t to[RTDIP_MAC_BYTES], from[RTDIP_MAC_BYTES];
 		uint16_t ethertype;
@@ -308,17 +300,19 @@ int64_t rtdip_send(struct rtdip *handle, const struct rtdip_address *to, uint16_
 
 	if (size_bytes > handle->about.data_max_bytes)
 		return -EMSGSIZE;
-	if ((from_port && !ring) || to->port == 0 || priority >= RTDIP_PRIORITIES)
+	if ((from_port && !find_ring(handle, from_port)) || to->port == 0 || priority >= RTDIP_PRIORITIES)
 		return -EINVAL;
-	if (ring)
-		header.sequence = ring->sent;
+	if (from_port) {
+		number = numbers_next(&handle->sent, from_port, to);
+		header.sequence = *number;
+	}
 	memcpy(front.to, to->mac, RTDIP_MAC_BYTES);
 	memcpy(front.from, handle->about.mac, RTDIP_MAC_BYTES);
 	rtdip_pack(&header, front.header);
 	if (sendmsg(handle->sending, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return errno == ENOBUFS ? -EAGAIN : -errno;
-	if (ring)
-		ring->sent++;
+	if (number)
+		(*number)++;
 	handle->counts.sent++;
 	return (int64_t)size_bytes;
 }
@@ -378,30 +372,6 @@ static void take_all(struct rtdip *handle)
 	}
 }
 
-/* Count what is missing between two frames of a sender. */
-static void note_sequence(struct rtdip *handle, const struct rtdip_message *message)
-{
-	if (message->from.port == 0)
-		return; /* it does not number them */
-	for (int i = 0; i < handle->sender_count; i++) {
-		struct sender *sender = &handle->senders[i];
-		int32_t further;
-
-		if (memcmp(&sender->address, &message->from, sizeof(sender->address)) != 0)
-			continue;
-		further = (int32_t)(message->sequence - sender->sequence);
-		if (further > 0) { /* of a higher priority it may have overtaken some, which come yet */
-			handle->counts.missing += (uint64_t)further - 1;
-			sender->sequence = message->sequence;
-		} else if (handle->counts.missing) {
-			handle->counts.missing--;
-		}
-		return;
-	}
-	if (handle->sender_count < SENDERS_MAX)
-		handle->senders[handle->sender_count++] = (struct sender){ message->from, message->sequence };
-}
-
 /* Give the record that comes first. Return 0, or -EAGAIN. */
 static int take_first(struct rtdip *handle, struct rtdip_message *message, void *data, size_t room_bytes)
 {
@@ -427,7 +397,7 @@ static int take_first(struct rtdip *handle, struct rtdip_message *message, void 
 			memcpy(data, record + sizeof(about) + RTDIP_HEADER_BYTES,
 			       header.length_bytes < room_bytes ? header.length_bytes : room_bytes);
 			handle->counts.received++;
-			note_sequence(handle, message);
+			handle->counts.missing += (uint64_t)numbers_heard(&handle->heard, message);
 			return 0;
 		}
 	}

@@ -42,7 +42,7 @@ struct rtdip_message {
 struct rtdip_counts {
 	uint64_t received, sent;
 	uint64_t unheard; /* dropped in the handle: more of one priority had come than a port's ring holds */
-	uint64_t missing; /* sequence numbers of a sender that did not come, while its port was heard */
+	uint64_t missing; /* sequence numbers of a sender that did not come, or were unheard, while it was among the 64 heard last */
 };
 
 enum {

@@ -270,6 +270,41 @@ static void test_missing(void)
 	free_handle(handle, &kernel);
 }
 
+static int64_t heard(struct numbers *numbers, uint16_t from_port, enum rtdip_priority priority, uint32_t sequence)
+{
+	const struct rtdip_message message = {
+		.from.port = from_port, .to_port = PORT, .priority = priority, .sequence = sequence,
+	};
+
+	return numbers_heard(numbers, &message);
+}
+
+/* What a sender lost stays counted whatever others do, and itself when it begins anew or a frame comes twice. */
+static void test_missing_is_each_sender_s(void)
+{
+	struct numbers numbers = { 0 };
+	int64_t missing = 0;
+
+	missing += heard(&numbers, 1, RTDIP_LOW, 5000);
+	missing += heard(&numbers, 1, RTDIP_LOW, 5004);
+	CHECK_INT(missing, 3);
+	missing += heard(&numbers, 1, RTDIP_LOW, 5004);
+	CHECK_INT(heard(&numbers, 2, RTDIP_HIGH, 10), 0); /* overtook what is not known to be missing */
+	for (uint32_t number = 5; number < 10; number++)
+		missing += heard(&numbers, 2, RTDIP_LOW, number);
+	for (uint32_t number = 0; number < 10; number++)
+		missing += heard(&numbers, 1, RTDIP_LOW, number);
+	CHECK_INT(missing, 3);
+	missing += heard(&numbers, 1, RTDIP_LOW, 12);
+	missing += heard(&numbers, 1, RTDIP_LOW, 11); /* on the way it was overtaken */
+	CHECK_INT(missing, 4);
+	CHECK_INT(heard(&numbers, 3, RTDIP_HIGH, UINT32_MAX), 0);
+	CHECK_INT(heard(&numbers, 3, RTDIP_HIGH, 1), 1); /* 0 is */
+	for (uint16_t port = 10; port < 10 + 2 * NUMBERS_PLACES_MAX; port++) /* more senders than are kept */
+		CHECK_INT(heard(&numbers, port, RTDIP_HIGH, 0) + heard(&numbers, port, RTDIP_HIGH, 2), 1);
+	CHECK_INT(heard(&numbers, 1, RTDIP_LOW, 20), 0);
+}
+
 /* A service whose answers are written before it is asked. */
 static struct rtdip *handle_of_service(int *service)
 {
@@ -423,5 +458,6 @@ int main(void)
 	test_low_frames_never_delay_a_high_one();
 	test_a_record_that_is_being_written();
 	test_missing();
+	test_missing_is_each_sender_s();
 	return check_result();
 }

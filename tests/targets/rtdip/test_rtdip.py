@@ -215,6 +215,15 @@ def test_who_may_not_has_no_port(repository: Path, open_folder: Path) -> None:
         assert done.returncode == 4, "it may have a port; nobody answers"
 
 
+def test_nothing_is_missing_to_two_who_are_answered_by_turns(driver_lab: RtdipLab) -> None:
+    """Each place that a port sends to has numbers of its own."""
+    lab = driver_lab
+    lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "100", "--interval-us", "1000"]
+    results = [each.result() for each in [lab.tool(lab.near, "latency", *asked) for _ in range(2)]]
+    assert [(each["frames_received"], each["frames_missing"]) for each in results] == [(100, 0)] * 2
+
+
 def test_a_high_frame_comes_first(driver_lab: RtdipLab) -> None:
     """While the receiver is stopped all priorities come; it answers them by priority, then in order."""
     lab = driver_lab

@@ -71,7 +71,7 @@ class Message:
         source: Who sent it.
         to_port: Port of the handle that it was for.
         priority: Of the frame.
-        sequence: Counted by the source's port, modulo 2^32.
+        sequence: Counted by the source's port for each place that it sends to, modulo 2^32.
         received_monotonic_ns: When the XDP program saw it, CLOCK_MONOTONIC.
     """
 
@@ -91,7 +91,7 @@ class Counts:
         received: Given to the program.
         sent: Given to the card.
         unheard: Dropped in the handle: more of one priority had come than a port's ring holds.
-        missing: Sequence numbers of senders that did not come while their ports were heard.
+        missing: Sequence numbers of senders that did not come, or were unheard.
     """
 
     received: int
