@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -97,6 +98,17 @@ static int listen_for_processes(struct service *service, int64_t group)
 		return err;
 	service->listener = local_listen(service->path, group);
 	return service->listener < 0 ? service->listener : local_watch(service->epoll, service->listener);
+}
+
+/* Every client is a descriptor, and for a moment every port that is given: one that cannot be accepted would keep us awake. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 }
 
 static struct client *client_of(struct service *service, int connection)
@@ -323,6 +335,7 @@ int rtdip_serve(const char *interface, const char *socket_path, int64_t group, i
 	service = (struct service){ .interface = interface, .path = socket_path, .listener = -1, .signals = -1 };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		service.clients[i].connection = -1;
+	allow_descriptors();
 	service.epoll = epoll_create1(EPOLL_CLOEXEC);
 	err = service.epoll < 0 ? -errno : find_interface(&service);
 	if (err)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -269,6 +271,30 @@ def test_a_full_ring_loses_and_says_so(driver_lab: RtdipLab) -> None:
     assert port["frames"] == shown["frames"]["delivered"] == 300 - port["full"]
     os.kill(echo.process.pid, signal.SIGCONT)
     wait_until(lambda: lab.show(lab.near)["frames"]["no_port"] == port["frames"], "the answers")
+
+
+def test_more_connections_than_there_are_clients_are_closed(driver_lab: RtdipLab) -> None:
+    """Those that are left over would else keep the service awake for good."""
+    lab = driver_lab
+    lab.services[lab.far].stop()
+    lab.services[lab.far].process.wait()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))  # what a service is usually begun with
+        service = lab.serve(lab.far).process.pid
+        lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+        with contextlib.ExitStack() as held:
+            for _ in range(1100):
+                each = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                each.connect(str(lab.folder / lab.far))
+            before_s, begin_s = cpu_s(service), time.monotonic()
+            time.sleep(0.5)
+            used_s, passed_s = cpu_s(service) - before_s, time.monotonic() - begin_s
+            assert used_s < passed_s / 4
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    wait_until(lambda: ports(lab.show(lab.far)) == [7000], "room for another client")
 
 
 def test_a_second_service_is_refused(driver_lab: RtdipLab) -> None:
