@@ -11,6 +11,7 @@
 #include "service.h"
 
 #define LOOK_NS (100 * NS_PER_MS) /* how soon a stop is seen */
+#define LATE_LOOK_NS NS_PER_S     /* of who times a reply: a look before it would stand in for a wake-up that is late */
 
 const struct common measure_defaults = {
 	.local = "0", .socket_path = RTDIP_SOCKET, .packets = "high", .size_bytes = 64, .priority = 0, .cpu = -1,
@@ -152,4 +153,14 @@ int64_t measure_next_message(struct run *run, struct peer *from, enum rtdip_prio
 	if (length == -EPIPE)
 		run->err = -EPIPE;
 	return length < 0 ? -EAGAIN : length;
+}
+
+int64_t measure_await_reply(struct run *run, int64_t deadline_monotonic_ns, struct peer *from, enum rtdip_priority *priority,
+			    void *data, size_t room_bytes)
+{
+	int64_t left_ns = deadline_monotonic_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC), length;
+	bool last = left_ns <= LATE_LOOK_NS;
+
+	length = end_receive(&run->end, from, priority, data, room_bytes, last ? left_ns > 0 ? left_ns : 0 : LATE_LOOK_NS);
+	return length == -ETIMEDOUT && !last ? -EINTR : length;
 }

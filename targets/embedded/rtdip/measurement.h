@@ -46,4 +46,12 @@ void measure_close_result(struct json *json, struct run *run);
 /** Read the next message. @return bytes, or -EAGAIN: none within a time after which a stop is looked for */
 int64_t measure_next_message(struct run *run, struct peer *from, enum rtdip_priority *priority, void *data, size_t room_bytes);
 
+/**
+ * Wait for a message until a time, or a stop is asked for.
+ *
+ * @return bytes, or -errno: -ETIMEDOUT; -EINTR: look for a stop
+ */
+int64_t measure_await_reply(struct run *run, int64_t deadline_monotonic_ns, struct peer *from, enum rtdip_priority *priority,
+			    void *data, size_t room_bytes);
+
 #endif

@@ -25,7 +25,7 @@ static void send_window(struct source *source, uint32_t number)
 {
 	static uint8_t data[MESSAGE_MAX_BYTES];
 
-	for (uint32_t i = 0; i < (uint32_t)source->window && !port_stop_requested(); i++) {
+	for (uint32_t i = 0; i < (uint32_t)source->window && !port_stop_requested() && !source->run.err; i++) {
 		const struct part part = { number, i, (uint32_t)source->window };
 		int64_t length;
 
@@ -36,6 +36,8 @@ static void send_window(struct source *source, uint32_t number)
 			port_thread_yield();
 		}
 		source->sent += length >= 0;
+		if (length < 0 && length != -EAGAIN)
+			source->run.err = (int)length;
 	}
 }
 
@@ -47,8 +49,7 @@ static void wait_for_acknowledgement(struct source *source, uint32_t number)
 	struct peer from;
 
 	while (!port_stop_requested()) {
-		int64_t left_ns = deadline_monotonic_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-		int64_t length = end_receive(&source->run.end, &from, &priority, reply, sizeof(reply), left_ns > 0 ? left_ns : 0);
+		int64_t length = measure_await_reply(&source->run, deadline_monotonic_ns, &from, &priority, reply, sizeof(reply));
 		struct part part;
 
 		memcpy(&part, reply, sizeof(part));
@@ -71,12 +72,13 @@ static void run_source(void *argument)
 	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	for (uint32_t number = 0; !port_stop_requested() && !source->run.err; number++) {
-		source->took_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns;
-		if (source->took_ns >= source->duration_ms * NS_PER_MS)
+		if (port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns >= source->duration_ms * NS_PER_MS)
 			break;
 		send_window(source, number);
-		wait_for_acknowledgement(source, number);
+		if (!source->run.err)
+			wait_for_acknowledgement(source, number);
 	}
+	source->took_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns;
 }
 
 int verb_source(int argc, char **argv)

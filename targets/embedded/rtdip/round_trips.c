@@ -158,9 +158,7 @@ static void make_trip(struct latency *latency, bool counts)
 	}
 	latency->sent += counts;
 	while (!port_stop_requested()) {
-		int64_t left_ns = deadline_monotonic_ns - port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-
-		length = end_receive(end, &from, &priority, reply, sizeof(reply), left_ns > 0 ? left_ns : 0);
+		length = measure_await_reply(&latency->run, deadline_monotonic_ns, &from, &priority, reply, sizeof(reply));
 		if (length == (int64_t)size_bytes && memcmp(reply, &number, sizeof(number)) == 0) {
 			if (counts)
 				record(latency, port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns, number, reply, size_bytes);
@@ -170,10 +168,12 @@ static void make_trip(struct latency *latency, bool counts)
 			latency->late++;
 		else if (length == -EPIPE)
 			latency->run.err = -EPIPE;
-		if (length == -EPIPE || length == -ETIMEDOUT)
-			break;
+		if (length == -EPIPE || length == -ETIMEDOUT) {
+			latency->lost += counts;
+			return;
+		}
 	}
-	latency->lost += counts;
+	latency->sent -= counts; /* whether its reply would have come nobody knows */
 }
 
 static void run_latency(void *argument)

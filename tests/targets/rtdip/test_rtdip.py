@@ -137,6 +137,39 @@ def test_windows_are_acknowledged(lab: RtdipLab) -> None:
     assert sink.result()["acknowledged"] >= result["windows"]
 
 
+def test_a_source_says_what_it_cannot_send(driver_lab: RtdipLab) -> None:
+    lab = driver_lab
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--size-bytes", "1489", "--duration-ms", "300"]
+    source = lab.tool(lab.near, "source", *asked)
+    assert source.process.wait(HANG_S) == 5
+    assert "Message too long" in source.errors()
+
+
+def test_who_waits_long_is_stopped_at_once_and_counts_all_of_its_time(driver_lab: RtdipLab) -> None:
+    """What was under way is not lost; a window that nobody acknowledges takes the time that it took."""
+    lab = driver_lab
+    sink = lab.tool(lab.far, "sink", "--local", "7000")
+    sink.wait_ready()
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--timeout-ms", "60000"]
+    source = lab.tool(lab.near, "source", *asked, "--duration-ms", "60000")
+    source.wait_ready()
+    wait_until(lambda: lab.show(lab.far)["frames"]["delivered"] > 100, "some windows")
+    sink.process.kill()
+    wait_until(lambda: not ports(lab.show(lab.far)), "the port to be free")
+    latency = lab.tool(lab.near, "latency", *asked)
+    latency.wait_ready()
+    begin_s = time.monotonic()
+    time.sleep(0.5)
+    waited_s = time.monotonic() - begin_s
+    source.stop()
+    latency.stop()
+    took, trips = source.result(), latency.result(4)
+    assert time.monotonic() - begin_s < 30
+    assert took["duration_ns"] > waited_s * 1e9
+    assert took["windows"] > 0
+    assert (trips["sent"], trips["lost"]) == (0, 0)
+
+
 def test_the_kernel_keeps_its_own_traffic(driver_lab: RtdipLab) -> None:
     """Pings pass the program, and so do messages of the same tools over UDP."""
     lab = driver_lab
