@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -306,30 +304,6 @@ def test_a_full_ring_loses_and_says_so(driver_lab: RtdipLab) -> None:
     wait_until(lambda: lab.show(lab.near)["frames"]["no_port"] == port["frames"], "the answers")
 
 
-def test_more_connections_than_there_are_clients_are_closed(driver_lab: RtdipLab) -> None:
-    """Those that are left over would else keep the service awake for good."""
-    lab = driver_lab
-    lab.services[lab.far].stop()
-    lab.services[lab.far].process.wait()
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))  # what a service is usually begun with
-        service = lab.serve(lab.far).process.pid
-        lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
-        with contextlib.ExitStack() as held:
-            for _ in range(1100):
-                each = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-                each.connect(str(lab.folder / lab.far))
-            before_s, begin_s = cpu_s(service), time.monotonic()
-            time.sleep(0.5)
-            used_s, passed_s = cpu_s(service) - before_s, time.monotonic() - begin_s
-            assert used_s < passed_s / 4
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    wait_until(lambda: ports(lab.show(lab.far)) == [7000], "room for another client")
-
-
 def test_a_second_service_is_refused(driver_lab: RtdipLab) -> None:
     lab = driver_lab
     second = lab.tool(lab.far, "serve", "--interface", "r0")
@@ -338,37 +312,6 @@ def test_a_second_service_is_refused(driver_lab: RtdipLab) -> None:
     unknown = lab.tool(lab.far, "serve", "--interface", "nothing")
     assert unknown.process.wait() == 3
     assert "nothing: no such interface" in unknown.errors()
-
-
-def test_who_polls_ends_with_its_service(driver_lab: RtdipLab) -> None:
-    lab = driver_lab
-    echo = lab.tool(lab.far, "echo", "--local", "7000", "--busy")
-    echo.wait_ready()
-    lab.services[lab.far].process.kill()
-    assert echo.process.wait(HANG_S) == 5
-    assert "Broken pipe" in echo.errors()
-
-
-def test_a_replay_s_receiver_sleeps_when_its_service_has_ended(
-    driver_lab: RtdipLab, repository: Path
-) -> None:
-    """At its real-time priority it would take the processor from all others."""
-    lab = driver_lab
-    recv, _ = lab.begin_replay(repository, Stream(12, "tcp", 20_000, 20_000), duration_ms=2000)
-    wait_until(lambda: lab.show(lab.far)["frames"]["delivered"] > 0, "a message")
-    lab.services[lab.far].process.kill()
-    lab.services[lab.far].process.wait()
-    before_s, begin_s = cpu_s(recv.process.pid), time.monotonic()
-    time.sleep(0.5)
-    used_s, passed_s = cpu_s(recv.process.pid) - before_s, time.monotonic() - begin_s
-    assert used_s < passed_s / 2
-    assert recv.result()["streams"][0]["lost"] > 0
-
-
-def cpu_s(pid: int) -> float:
-    """Return how long a process has had a processor."""
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def test_messages_are_replayed_in_as_few_frames_as_the_mtu_allows(

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service of RTDiP: who hears of its end, and that neither it nor they stay awake for nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.patience import HANG_S, wait_until
+from tests.targets.rtdip.lab import RtdipLab, bw_rtdip, ports
+from tests.traffic_gen.lab import Stream
+
+
+@pytest.fixture
+def lab(repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
+    with RtdipLab(bw_rtdip(repository), tmp_path) as made:
+        yield made
+
+
+def test_more_connections_than_there_are_clients_are_closed(lab: RtdipLab) -> None:
+    """Those that are left over would else keep the service awake for good."""
+    lab.services[lab.far].stop()
+    lab.services[lab.far].process.wait()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))  # what a service is usually begun with
+        service = lab.serve(lab.far).process.pid
+        lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+        with contextlib.ExitStack() as held:
+            for _ in range(1100):
+                each = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                each.connect(str(lab.folder / lab.far))
+            before_s, begin_s = cpu_s(service), time.monotonic()
+            time.sleep(0.5)
+            used_s, passed_s = cpu_s(service) - before_s, time.monotonic() - begin_s
+            assert used_s < passed_s / 4
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    wait_until(lambda: ports(lab.show(lab.far)) == [7000], "room for another client")
+
+
+def test_who_polls_ends_with_its_service(lab: RtdipLab) -> None:
+    echo = lab.tool(lab.far, "echo", "--local", "7000", "--busy")
+    echo.wait_ready()
+    lab.services[lab.far].process.kill()
+    assert echo.process.wait(HANG_S) == 5
+    assert "Broken pipe" in echo.errors()
+
+
+def test_a_replay_s_receiver_sleeps_when_its_service_has_ended(lab: RtdipLab, repository: Path) -> None:
+    """At its real-time priority it would take the processor from all others."""
+    recv, _ = lab.begin_replay(repository, Stream(12, "tcp", 20_000, 20_000), duration_ms=2000)
+    wait_until(lambda: lab.show(lab.far)["frames"]["delivered"] > 0, "a message")
+    lab.services[lab.far].process.kill()
+    lab.services[lab.far].process.wait()
+    before_s, begin_s = cpu_s(recv.process.pid), time.monotonic()
+    time.sleep(0.5)
+    used_s, passed_s = cpu_s(recv.process.pid) - before_s, time.monotonic() - begin_s
+    assert used_s < passed_s / 2
+    assert recv.result()["streams"][0]["lost"] > 0
+
+
+def cpu_s(pid: int) -> float:
+    """Return how long a process has had a processor."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
