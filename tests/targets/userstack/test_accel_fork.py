@@ -206,3 +206,71 @@ for number in range(5):
     print(peer.recv(100))
 """
     assert_same(both_stacks(lab, near, far, 4, near_serves=False))
+
+
+@pytest.mark.parametrize("send", ["peer.sendall(b'question')", "os.writev(peer.fileno(), [b'question'])"])
+def test_what_a_child_that_only_sends_is_answered_its_parent_reads(lab: AccelLab, send: str) -> None:
+    far = (
+        SERVER.replace("HERE", "FAR")
+        + """
+connection, _ = server.accept()
+while data := connection.recv(100):
+    connection.sendall(data)
+"""
+    )
+    near = f"""
+peer = socket.create_connection((FAR, 5001))
+peer.settimeout(5)
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        {send}
+        time.sleep(0.2) # the answer comes while it lives
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(peer.recv(100))
+reader, writer = os.pipe()
+if os.fork() == 0:
+    peer.sendall(b"question")
+    os.write(writer, peer.recv(100)) # it asks for what has come meanwhile
+    os._exit(0)
+print(os.read(reader, 100))
+peer.shutdown(socket.SHUT_WR)
+print(peer.recv(100))
+"""
+    assert_same(both_stacks(lab, near, far, 4, near_serves=False, same_calls=False))
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        "select.select([peer], [], [])",
+        "poll.register(peer, select.POLLIN); poll.poll()",
+        "epoll.register(peer, select.EPOLLIN); epoll.poll()",
+        "os.dup2(peer.fileno(), 0); os.execvp('head', ['head', '-c', '6'])",
+        "child = os.fork(); os.execvp('true', ['true']) if not child else os.waitpid(child, 0)",
+    ],
+)
+def test_a_child_that_has_sent_waits_for_the_answer_in_any_way(lab: AccelLab, waits: str) -> None:
+    far = (
+        SERVER.replace("HERE", "FAR")
+        + """
+connection, _ = server.accept()
+connection.sendall(b"<" + connection.recv(100) + b">")
+connection.recv(1)
+"""
+    )
+    near = f"""
+peer = socket.create_connection((FAR, 5001))
+peer.setblocking(True)
+poll, epoll = select.poll(), select.epoll()
+child = os.fork()
+if child == 0:
+    peer.sendall(b"abcd")
+    {waits}
+    print(peer.recv(100), flush=True)
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+peer.shutdown(socket.SHUT_WR)
+"""
+    assert_same(both_stacks(lab, near, far, 4, near_serves=False, same_calls=False))

@@ -36,12 +36,21 @@ struct open_socket *calls_enter_as_it_is(int fd)
 	return sock;
 }
 
+struct open_socket *calls_enter_to_send(int fd)
+{
+	struct open_socket *sock = calls_enter_as_it_is(fd);
+
+	if (sock)
+		parent_use(sock, false);
+	return sock;
+}
+
 struct open_socket *calls_enter(int fd)
 {
 	struct open_socket *sock = calls_enter_as_it_is(fd);
 
-	if (sock && sock->way == WAY_PARENT)
-		parent_take(sock);
+	if (sock)
+		parent_use(sock, true);
 	return sock;
 }
 
@@ -49,7 +58,7 @@ struct open_socket *calls_enter_stack(int fd)
 {
 	struct open_socket *sock = sockets_find(fd);
 
-	if (!sockets_is_of_stack(sock))
+	if (!sockets_is_of_stack(sock) && !(sock && sock->unasked))
 		return NULL;
 	sock = calls_enter(fd);
 	if (sock && sock->way != WAY_STACK) {

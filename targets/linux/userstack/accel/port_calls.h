@@ -37,7 +37,9 @@ struct open_socket *calls_enter_as_it_is(int fd);
  * The same to use it: what was the parent's is fetched first. What cannot be had is a socket of the kernel without a connection.
  */
 struct open_socket *calls_enter(int fd);
-/** The same of one that the user-mode stack has: others are the kernel's. */
+/** The same to send, or to say that nothing more will be sent: what a connection of the parent's receives is not asked for. */
+struct open_socket *calls_enter_to_send(int fd);
+/** As calls_enter() of one that the user-mode stack has: others are the kernel's. */
 struct open_socket *calls_enter_stack(int fd);
 
 /** @return whether the user-mode stack has the socket, for calls that are made of others */

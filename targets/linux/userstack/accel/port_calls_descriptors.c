@@ -13,6 +13,7 @@
 #include "port_calls.h"
 #include "port_engine.h"
 #include "port_epoll.h"
+#include "port_parent.h"
 #include "port_private.h"
 #include "port_sockets.h"
 #include "port_wait.h"
@@ -42,6 +43,8 @@ static int share(int from, int to)
 	if (to < 0 || (!sock && !epoll))
 		return to;
 	wait_lock();
+	if (sock && sock->unasked)
+		parent_use(sock, true); /* what exec makes of this process cannot ask */
 	if (sock)
 		err = sockets_share(sock, to);
 	else

@@ -35,7 +35,7 @@ static int64_t send_by_stack(int fd, const struct msghdr *message, int flags)
 	/* A datagram of a socket that has no port yet is what gives it one. */
 	if (!sock || sock->way == WAY_KERNEL || sock->way == WAY_RELAYED || (sock->way == WAY_UNDECIDED && (sock->type != SOCK_DGRAM || !message->msg_name)))
 		return CALLS_NOT_OURS;
-	sock = calls_enter(fd);
+	sock = calls_enter_to_send(fd);
 	if (!sock)
 		return CALLS_NOT_OURS;
 	sockets_hold(sock);
@@ -136,11 +136,21 @@ static ssize_t send_piece(int to, int from, const off64_t *at, size_t size)
 	return sent;
 }
 
+static bool sends_by_stack(int fd)
+{
+	const struct open_socket *sock = sockets_is_of_stack(sockets_find(fd)) ? calls_enter_to_send(fd) : NULL;
+	bool sends = sock && sock->way == WAY_STACK;
+
+	if (sock)
+		wait_unlock();
+	return sends;
+}
+
 EXPORT ssize_t sendfile64(int to, int from, off64_t *offset, size_t size)
 {
 	ssize_t sent = 0;
 
-	if (!calls_use_stack(to))
+	if (!sends_by_stack(to))
 		return libc_calls()->sendfile64(to, from, offset, size);
 	while ((size_t)sent < size) {
 		ssize_t piece = send_piece(to, from, offset, size - (size_t)sent);
@@ -159,7 +169,7 @@ EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t size)
 	off64_t at = offset ? *offset : 0;
 	ssize_t sent;
 
-	if (!calls_use_stack(to))
+	if (!sends_by_stack(to))
 		return libc_calls()->sendfile(to, from, offset, size);
 	sent = sendfile64(to, from, offset ? &at : NULL, size);
 	if (offset && sent > 0)

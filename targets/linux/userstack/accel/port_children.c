@@ -2,6 +2,7 @@
 #include "port_children.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
@@ -33,6 +34,8 @@ struct relay {
 	struct relay *next;
 	struct open_socket *sock;
 	int fd; /* -1: the child to which it was handed out has ended without taking it */
+	const struct child *child;
+	bool unasked; /* the child has only sent so far: what comes stays, for whoever reads */
 	const struct open_socket *listener; /* of one that is handed out and not taken yet */
 	bool stack_ended, child_ended, hung_up, gone; /* hung_up: the child has closed it altogether */
 };
@@ -79,6 +82,7 @@ static void end_watched(int fd)
 
 void children_before_fork(void)
 {
+	parent_ask_for_all();
 	fresh[0] = fresh[1] = -1;
 	if (engine_runs() && sockets_count_of_stack() && family_pair(SOCK_SEQPACKET, fresh) == 0)
 		fresh[1] = private_move(fresh[1]);
@@ -193,7 +197,7 @@ static void describe(const struct open_socket *sock, struct family_answer *answe
 	stack_peer(sock->stack, &answer->peer);
 }
 
-static void answer_child(struct child *child, const struct family_request *request)
+static void answer_child(const struct child *child, const struct family_request *request)
 {
 	struct family_answer answer = { .result = -EBADF };
 	int child_end = -1;
@@ -210,11 +214,28 @@ static void answer_child(struct child *child, const struct family_request *reque
 		answer.listens = sock->listens;
 		if (!answer.result)
 			describe(sock, &answer);
+		if (!answer.result && !sock->listens) {
+			relays->child = child;
+			relays->unasked = !request->asks;
+		}
 		break;
 	}
 	family_send(child->channel, &answer, child_end);
 	if (child_end >= 0)
 		libc_calls()->close(child_end);
+}
+
+/* A child has only sent so far, and waits for what comes now. */
+static void hear_question(const struct child *child, const struct family_request *request)
+{
+	for (size_t i = 0; i < child->count; i++) {
+		if (child->held[i].fd != request->fd)
+			continue;
+		for (struct relay *each = relays; each; each = each->next) {
+			if (each->child == child && each->sock == child->held[i].sock)
+				each->unasked = false;
+		}
+	}
 }
 
 static void drop_child(struct child *child)
@@ -224,6 +245,10 @@ static void drop_child(struct child *child)
 			*each = child->next;
 			break;
 		}
+	}
+	for (struct relay *each = relays; each; each = each->next) {
+		if (each->child == child)
+			each->child = NULL;
 	}
 	for (size_t i = 0; i < child->count; i++)
 		sockets_release(child->held[i].sock);
@@ -239,7 +264,7 @@ static void serve_child(struct child *child)
 		ssize_t length = libc_calls()->recv(child->channel, &request, sizeof(request), MSG_DONTWAIT);
 
 		if (length == (ssize_t)sizeof(request)) {
-			answer_child(child, &request);
+			(request.is_taken ? hear_question : answer_child)(child, &request);
 		} else {
 			if (length >= 0 || errno != EAGAIN)
 				drop_child(child);
@@ -248,14 +273,14 @@ static void serve_child(struct child *child)
 	}
 }
 
-/* Hand on what has come for the child. Nothing is taken from the stack before the child's socket has it. */
+/* Hand on what has come for the child. Nothing is taken from the stack before the child's socket has it, and has asked for it. */
 static void relay_to_child(struct relay *relay, uint8_t *scratch)
 {
 	while (!relay->stack_ended && !relay->gone) {
 		int64_t size = stack_receive(relay->sock->stack, scratch, SCRATCH_BYTES, STACK_PEEK, NULL);
 		ssize_t sent;
 
-		if (size == -EAGAIN)
+		if (size == -EAGAIN || (size > 0 && relay->unasked))
 			return;
 		if (size <= 0) {
 			relay->stack_ended = true;
@@ -272,6 +297,15 @@ static void relay_to_child(struct relay *relay, uint8_t *scratch)
 	}
 }
 
+/* Whether the child has closed it altogether, or only its sending. */
+static bool has_hung_up(const struct relay *relay)
+{
+	struct pollfd local = { .fd = relay->fd };
+	const struct timespec none = { 0 };
+
+	return relay->hung_up || (libc_calls()->ppoll(&local, 1, &none, NULL) > 0 && local.revents & POLLHUP);
+}
+
 static void relay_to_stack(struct relay *relay, uint8_t *scratch)
 {
 	while (!relay->child_ended) {
@@ -282,7 +316,9 @@ static void relay_to_stack(struct relay *relay, uint8_t *scratch)
 			return;
 		if (size <= 0) {
 			relay->child_ended = true;
-			stack_shutdown(relay->sock->stack, STACK_SHUT_WRITE);
+			relay->hung_up = has_hung_up(relay);
+			if (!relay->hung_up) /* what is closed here may still be open elsewhere */
+				stack_shutdown(relay->sock->stack, STACK_SHUT_WRITE);
 			return;
 		}
 		sent = stack_send(relay->sock->stack, scratch, (size_t)size, 0, NULL);

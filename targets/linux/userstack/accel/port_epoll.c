@@ -204,8 +204,8 @@ int epoll_control(struct epoll *epoll, int epoll_fd, int operation, int fd, stru
 	struct epoll *inner = sock ? NULL : epoll_find(fd);
 	struct watch *watch;
 
-	if (sock && sock->way == WAY_PARENT)
-		parent_take(sock);
+	if (sock)
+		parent_use(sock, event && event->events & ~(uint32_t)(EPOLLOUT | EPOLLWRNORM | EPOLLET | EPOLLONESHOT));
 	if (!sock && !inner)
 		return libc_calls()->epoll_ctl(epoll_fd, operation, fd, event) ? -errno : 0;
 	watch = find_watch(epoll, fd, sock, inner);

@@ -9,7 +9,9 @@
 #include "stack.h"
 
 struct family_request {
-	int fd; /* by which both knew the socket when they parted */
+	int fd;        /* by which both knew the socket when they parted */
+	bool asks;     /* for what comes on the connection; else it stays with the parent */
+	bool is_taken; /* the child has it already, and only asks: there is no answer */
 };
 
 struct family_answer {

@@ -70,9 +70,9 @@ void parent_left(int channel)
 		begin_to_inherit();
 }
 
-int parent_take(struct open_socket *sock)
+static int take(struct open_socket *sock, bool asks)
 {
-	const struct family_request request = { .fd = sock->fd };
+	const struct family_request request = { .fd = sock->fd, .asks = asks };
 	struct family_answer answer;
 	int descriptor, err = parent < 0 ? -EPIPE : 0;
 
@@ -89,7 +89,29 @@ int parent_take(struct open_socket *sock)
 			say("a socket of UDP from before the fork is its parent's");
 		return answer.result;
 	}
+	sock->unasked = !asks && !answer.listens;
+	sock->asked_as = request.fd;
 	return sockets_become(sock, descriptor, &answer.local, &answer.peer, answer.listens ? WAY_HANDED : WAY_RELAYED);
+}
+
+void parent_use(struct open_socket *sock, bool asks)
+{
+	const struct family_request request = { .fd = sock->asked_as, .asks = true, .is_taken = true };
+
+	if (sock->way == WAY_PARENT)
+		take(sock, asks);
+	if (!sock->unasked || !asks)
+		return;
+	sock->unasked = false;
+	libc_calls()->send(parent, &request, sizeof(request), MSG_NOSIGNAL); /* if it has ended the connection has, too */
+}
+
+void parent_ask_for_all(void)
+{
+	for (int fd = -1; (fd = sockets_next(fd)) >= 0;) {
+		if (sockets_find(fd)->unasked)
+			parent_use(sockets_find(fd), true);
+	}
 }
 
 static bool never(void *argument)

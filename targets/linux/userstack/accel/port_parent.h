@@ -9,14 +9,21 @@
 #ifndef BW_ACCEL_PARENT_H
 #define BW_ACCEL_PARENT_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 struct open_socket;
 
 /** In the child, after fork(2). @param channel to its parent; -1: that has no stack */
 void parent_left(int channel);
-/** Get a socket of the parent's (WAY_PARENT). @return 0: it is usable now, by whichever way; or -errno */
-int parent_take(struct open_socket *sock);
+/**
+ * Get a socket of the parent's (WAY_PARENT): it is usable then, by whichever way.
+ *
+ * @param asks  for what comes; else it stays with the parent, for whoever reads, until this process asks
+ */
+void parent_use(struct open_socket *sock, bool asks);
+/** Ask for what comes on all that are used: who is forked from this process cannot. */
+void parent_ask_for_all(void);
 /**
  * Accept a connection that the parent hands out (WAY_HANDED).
  *

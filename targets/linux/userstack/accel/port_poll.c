@@ -23,7 +23,7 @@ static bool concerns_stack(int fd)
 {
 	const struct open_socket *sock = sockets_find(fd);
 
-	return sock ? sockets_is_of_stack(sock) : epoll_find(fd) != NULL;
+	return sock ? sockets_is_of_stack(sock) || sock->unasked : epoll_find(fd) != NULL;
 }
 
 bool poll_concerns_stack(const struct pollfd *fds, nfds_t count)
@@ -71,8 +71,8 @@ static void ask_kernel(const struct pollfd *fds, nfds_t count, struct pollfd *ke
 	for (nfds_t i = 0; i < count; i++) {
 		struct open_socket *sock = fds[i].fd >= 0 ? sockets_find(fds[i].fd) : NULL;
 
-		if (sock && sock->way == WAY_PARENT)
-			parent_take(sock);
+		if (sock)
+			parent_use(sock, fds[i].events & ~(POLLOUT | POLLWRNORM));
 		kernel[i] = fds[i];
 		kernel[i].revents = 0;
 		if (sock && !sockets_kernel_takes_part(sock))

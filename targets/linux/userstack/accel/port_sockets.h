@@ -37,6 +37,8 @@ struct open_socket {
 	bool relayed;               /* a child of this process uses it */
 	int backlog, kept;          /* kept: of WAY_HANDED, the kernel's socket behind the local one */
 	struct stack_address local, peer; /* of WAY_RELAYED */
+	bool unasked;               /* of WAY_RELAYED: it has only sent so far, and what comes stays with the parent */
+	int asked_as;               /* by which descriptor the parent knows it */
 	struct stack_socket *stack; /* of WAY_STACK */
 	uint16_t port;              /* that the service has given; 0: none */
 	bool unfit;                 /* it has an option that the user-mode stack lacks: the kernel's has it */
