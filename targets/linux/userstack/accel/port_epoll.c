@@ -74,12 +74,15 @@ static short poll_events(const struct watch *watch)
 	return watch->sock->way == WAY_STACK ? sockets_ready(watch->sock) : 0;
 }
 
+static uint32_t wanted(const struct watch *watch)
+{
+	return (watch->event.events & ~(uint32_t)(EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)) | EPOLLERR | EPOLLHUP;
+}
+
 /* What the program is to hear of a watch now; EPOLLIN … have the numbers of POLLIN …. */
 static uint32_t due(const struct watch *watch)
 {
-	uint32_t wanted = (watch->event.events & ~(uint32_t)(EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)) | EPOLLERR | EPOLLHUP;
-
-	return watch->disarmed ? 0 : (uint32_t)(unsigned short)poll_events(watch) & wanted;
+	return watch->disarmed ? 0 : (uint32_t)(unsigned short)poll_events(watch) & wanted(watch);
 }
 
 static void quiet(struct watch *watch)
@@ -129,8 +132,12 @@ bool epoll_has_news(const struct epoll *epoll)
 
 void epoll_socket_changed(struct open_socket *sock)
 {
-	for (struct watch *each = sock->watches; each; each = each->next_of_object)
-		has_news(each);
+	const uint32_t news = (uint32_t)(unsigned short)sockets_news(sock);
+
+	for (struct watch *each = sock->watches; each; each = each->next_of_object) {
+		if (!(each->event.events & EPOLLET) || news & wanted(each))
+			has_news(each);
+	}
 }
 
 /* Watches. */

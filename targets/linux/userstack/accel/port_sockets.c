@@ -167,14 +167,10 @@ struct open_socket *sockets_of_connection(const struct open_socket *listener, st
 	return sock;
 }
 
-short sockets_ready(const struct open_socket *sock)
+static short poll_events(unsigned int ready)
 {
-	unsigned int ready;
 	short events = 0;
 
-	if (engine_is_gone() || !sock->stack)
-		return POLLIN | POLLOUT | POLLERR | POLLHUP;
-	ready = stack_ready(sock->stack);
 	if (ready & STACK_READABLE)
 		events |= POLLIN | POLLRDNORM;
 	if (ready & STACK_WRITABLE)
@@ -186,6 +182,18 @@ short sockets_ready(const struct open_socket *sock)
 	if (ready & STACK_HUNG_UP)
 		events |= POLLHUP;
 	return events;
+}
+
+short sockets_ready(const struct open_socket *sock)
+{
+	if (engine_is_gone() || !sock->stack)
+		return POLLIN | POLLOUT | POLLERR | POLLHUP;
+	return poll_events(stack_ready(sock->stack));
+}
+
+short sockets_news(const struct open_socket *sock)
+{
+	return engine_is_gone() || !sock->stack ? sockets_ready(sock) : poll_events(stack_news(sock->stack));
 }
 
 /* Of forks. */

@@ -80,6 +80,8 @@ static inline bool sockets_is_of_stack(const struct open_socket *sock)
 
 /** POLLIN … of poll(2) that the user-mode stack says of it now; of WAY_STACK only. */
 short sockets_ready(const struct open_socket *sock);
+/** What of that is news, when it has changed. */
+short sockets_news(const struct open_socket *sock);
 /** Whether its kernel's socket has a part in what can be read of it. */
 static inline bool sockets_kernel_takes_part(const struct open_socket *sock)
 {

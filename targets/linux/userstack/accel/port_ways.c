@@ -112,9 +112,7 @@ static int renew(struct open_socket *sock, int fd)
 		return err;
 	stack_set_user(sock->stack, sock);
 	err = stack_bind(sock->stack, &local);
-	if (sock->watches)
-		epoll_socket_changed(sock);
-	wait_changed();
+	epoll_socket_moved(sock);
 	return err;
 }
 

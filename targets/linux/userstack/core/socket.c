@@ -148,14 +148,29 @@ unsigned int stack_ready(const struct stack_socket *sock)
 	return sock->type == STACK_TCP ? stack_tcp_ready(sock) : stack_udp_ready(sock);
 }
 
+unsigned int stack_news(const struct stack_socket *sock)
+{
+	return sock->news;
+}
+
+static void tell(struct stack_socket *sock, unsigned int anew)
+{
+	unsigned int ready = stack_ready(sock), told = sock->told;
+
+	sock->news = ready & (~told | anew);
+	sock->told = ready;
+	if (stack_host_calls.changed && !sock->listener && (ready != told || sock->news))
+		stack_host_calls.changed(stack_host_argument, sock);
+}
+
 void stack_socket_changed(struct stack_socket *sock)
 {
-	unsigned int ready = stack_ready(sock);
+	tell(sock, 0);
+}
 
-	/* More data is news, too: an edge for who asked for edges. */
-	if (stack_host_calls.changed && !sock->listener && (ready != sock->told || ready & STACK_READABLE))
-		stack_host_calls.changed(stack_host_argument, sock);
-	sock->told = ready;
+void stack_socket_received(struct stack_socket *sock)
+{
+	tell(sock, STACK_READABLE);
 }
 
 size_t stack_received_held_bytes(const struct pbuf *data)

@@ -124,6 +124,8 @@ enum {
 
 /** What a socket can do now. */
 unsigned int stack_ready(const struct stack_socket *sock);
+/** What of stack_ready() is news when the host hears of a change: it is so since then, or more has come. For those who want edges. */
+unsigned int stack_news(const struct stack_socket *sock);
 /** How many bytes can be read: of a stream; of UDP those of the first datagram. */
 size_t stack_waiting_bytes(const struct stack_socket *sock);
 /** Take the error that is pending: 0 or an errno (not negative), as SO_ERROR. */

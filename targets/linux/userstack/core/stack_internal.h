@@ -38,6 +38,7 @@ struct stack_socket {
 	int error;           /* pending errno */
 	int soft_error;      /* of TCP: what ICMP said since the peer was last heard */
 	unsigned int told;   /* what was said last of it: STACK_READABLE, … */
+	unsigned int news;   /* what of that was not so before, or is so anew */
 	bool bound, only_ipv6, has_peer;
 	struct stack_address peer;
 	struct stack_address source; /* of UDP: stack_set_source(); its family is 0 before */
@@ -69,6 +70,8 @@ void stack_count_udp_full(void);
 
 /** Tell the host if what a socket can do has changed. */
 void stack_socket_changed(struct stack_socket *sock);
+/** The same where something has come to be read, be it more of the same. */
+void stack_socket_received(struct stack_socket *sock);
 
 /** @return -errno of an error of lwIP */
 int stack_errno(err_t err);

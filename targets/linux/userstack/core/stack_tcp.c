@@ -95,7 +95,7 @@ static err_t heard(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t
 	} else if (!gather(sock, data) && !stack_received_add(sock, data)) {
 		return ERR_MEM; /* the stack offers it again */
 	}
-	stack_socket_changed(sock);
+	stack_socket_received(sock);
 	return ERR_OK;
 }
 
@@ -124,7 +124,7 @@ static void failed(void *argument, err_t err)
 		sock->error = err != ERR_ABRT ? -stack_errno(err) : sock->soft_error ? sock->soft_error : ETIMEDOUT;
 	sock->connecting = sock->connected = false;
 	sock->peer_closed = true;
-	stack_socket_changed(sock);
+	stack_socket_received(sock);
 }
 
 /* A connection has begun, and both ends have said how large their segments may be. */
@@ -193,7 +193,7 @@ static err_t arrived(void *argument, struct tcp_pcb *pcb, err_t err)
 	else
 		listener->accepted = sock;
 	listener->accepted_last = sock;
-	stack_socket_changed(listener);
+	stack_socket_received(listener);
 	return ERR_OK;
 }
 

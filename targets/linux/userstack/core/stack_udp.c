@@ -25,7 +25,7 @@ static void heard(void *argument, struct udp_pcb *pcb, struct pbuf *data, const 
 	}
 	stack_address_from_lwip(from, port, &sock->last->from);
 	stack_address_from_lwip(ip_current_dest_addr(), pcb->local_port, &sock->last->arrival.to);
-	stack_socket_changed(sock);
+	stack_socket_received(sock);
 }
 
 int stack_udp_open(struct stack_socket *sock)
@@ -180,7 +180,7 @@ void stack_udp_unreachable(const struct stack_address *local, const struct stack
 		    !ip_addr_cmp(&pcb->local_ip, &local_ip) || !ip_addr_cmp(&pcb->remote_ip, &remote_ip))
 			continue;
 		sock->error = err;
-		stack_socket_changed(sock);
+		stack_socket_received(sock);
 	}
 }
 

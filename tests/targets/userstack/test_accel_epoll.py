@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an epoll over sockets of both stacks says, and how often: as by the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.targets.userstack.accel_lab import AccelLab
+from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
+
+
+@pytest.fixture(scope="module")
+def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
+    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("epoll")) as made:
+        yield made
+
+
+def test_an_edge_is_news(lab: AccelLab) -> None:
+    """Neither what the program does itself, nor an acknowledgement is, where nothing has changed by it."""
+    far = (
+        SERVER.replace("HERE", "FAR")
+        + """
+connection, _ = server.accept()
+connection.sendall(b"unread")
+while data := connection.recv(100):
+    if data != b"silent":
+        connection.sendall(data)
+connection.shutdown(socket.SHUT_WR)
+time.sleep(0.5)
+"""
+    )
+    near = """
+peer = socket.create_connection((FAR, 5001))
+select.select([peer], [], [])
+epoll = select.epoll()
+def said(timeout):
+    return [events for _, events in epoll.poll(timeout)]
+epoll.register(peer, select.EPOLLIN | select.EPOLLOUT | select.EPOLLET)
+print(said(0), said(0))
+peer.sendall(b"silent")
+print(said(0.3))
+print(peer.recv(3), said(0))
+print(peer.recv(100), said(0))
+peer.sendall(b"answer")
+print(said(5), said(0.3))
+peer.sendall(b"again")
+print(said(5), said(0.3))
+peer.shutdown(socket.SHUT_WR)
+time.sleep(0.3)
+print(said(5), said(0.2))
+"""
+    assert_same(both_stacks(lab, near, far, 4, near_serves=False, same_calls=False))
+
+
+def test_an_edge_of_a_listener_is_a_connection(lab: AccelLab) -> None:
+    near = (
+        SERVER.replace("HERE", "NEAR").replace('print("ready", flush=True)', "")
+        + """
+epoll = select.epoll()
+epoll.register(server, select.EPOLLIN | select.EPOLLET)
+print("ready", flush=True)
+time.sleep(0.5)
+kept = []
+for _ in range(2):
+    print(len(epoll.poll(1)), len(epoll.poll(0)))
+    kept.append(server.accept())
+print(len(epoll.poll(0.2)))
+"""
+    )
+    far = """
+peers = [socket.create_connection((NEAR, 5001)) for _ in range(2)]
+peers[0].recv(1)
+"""
+    assert_same(both_stacks(lab, near, far, 4, near_serves=True, same_calls=False))
