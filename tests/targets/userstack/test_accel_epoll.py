@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.targets.userstack.accel_lab import AccelLab
-from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
+from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks, for_family
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +75,65 @@ peers = [socket.create_connection((NEAR, 5001)) for _ in range(2)]
 peers[0].recv(1)
 """
     assert_same(both_stacks(lab, near, far, 4, near_serves=True, same_calls=False))
+
+
+@pytest.mark.parametrize("first", ["far", "local"])
+def test_one_shot_is_one_event_of_both_stacks(lab: AccelLab, first: str) -> None:
+    near = (
+        SERVER.replace("HERE", "''").replace('print("ready", flush=True)', "")
+        + f"""
+local_first = {first == "local"}
+epoll, kept = select.epoll(), []
+epoll.register(server, select.EPOLLIN | select.EPOLLONESHOT)
+def local():
+    kept.append(socket.create_connection(("127.0.0.1", 5001)))
+if local_first:
+    local()
+    early = epoll.poll(5)
+print("ready", flush=True)
+time.sleep(0.7)
+if not local_first:
+    early = epoll.poll(5)
+    local()
+print(len(early), len(epoll.poll(0.3)))
+epoll.modify(server, select.EPOLLIN | select.EPOLLONESHOT)
+print(len(epoll.poll(5)), len(epoll.poll(0)))
+for _ in range(2):
+    kept.append(server.accept())
+epoll.modify(server, select.EPOLLIN)
+local()
+print(len(epoll.poll(5)), len(epoll.poll(5)))
+"""
+    )
+    far = """
+peer = socket.create_connection((NEAR, 5001))
+peer.recv(1)
+"""
+    said: list[str] = []
+    for kernel in (True, False):
+        server = lab.python(lab.near, for_family(near, 4), kernel=kernel)
+        assert server.line() == "ready"
+        lab.python(lab.far, for_family(far, 4))
+        said.append(server.result())
+    assert_same(said)
+
+
+def test_equal_data_does_not_make_two_watches_one(lab: AccelLab) -> None:
+    far = SERVER.replace("HERE", "FAR") + "peer, _ = server.accept()\npeer.sendall(b'data')\npeer.recv(1)\n"
+    near = """
+import ctypes, struct
+libc = ctypes.CDLL(None, use_errno=True)
+peer = socket.create_connection((FAR, 5001))
+reader, writer = os.pipe()
+os.write(writer, b"x")
+select.select([peer], [], [])
+epoll = select.epoll()
+for fd in (peer.fileno(), reader):
+    event = ctypes.create_string_buffer(struct.pack("=IQ", select.EPOLLIN, 7))
+    print(libc.epoll_ctl(epoll.fileno(), 1, fd, event))
+events = ctypes.create_string_buffer(12 * 8)
+count = libc.epoll_wait(epoll.fileno(), events, 8, 1000)
+print(count, [struct.unpack_from("=IQ", events, 12 * i) for i in range(count)])
+peer.recv(100)
+"""
+    assert_same(both_stacks(lab, near, far, 4, near_serves=False, same_calls=False))

@@ -22,12 +22,16 @@ struct watch {
 	struct watch *next_of_epoll;  /* all of an epoll */
 	struct watch *next_of_object; /* all of a socket, or of an inner epoll */
 	struct watch *next_news, **previous_news;
+	struct watch *next_handed;    /* of those whose event is handed out, and of which the kernel may have one, too */
+	int place;                    /* among the events */
 };
 
 struct epoll {
 	unsigned int references; /* descriptors that mean it, and calls that wait in it */
 	struct watch *watches, *of_outer; /* of_outer: in which others watch it */
 	struct watch *first_news, **last_news;
+	struct watch *handed;
+	bool has_one_shots; /* some watch is, or was, by EPOLLONESHOT */
 };
 
 static struct descriptor_table epolls;
@@ -236,6 +240,7 @@ int epoll_control(struct epoll *epoll, int epoll_fd, int operation, int fd, stru
 		return -ENOMEM;
 	watch->event = *event;
 	watch->disarmed = false;
+	epoll->has_one_shots |= (event->events & EPOLLONESHOT) != 0;
 	quiet(watch);
 	has_news(watch);
 	return 0;
@@ -315,22 +320,38 @@ static bool has_any(void *argument)
 	return epoll_has_news(argument);
 }
 
+/* An EPOLLONESHOT is over. The kernel, where it has a part in what is watched, would say so once more. */
+static void disarm(struct watch *watch, int epoll_fd)
+{
+	struct epoll_event nothing = { .events = EPOLLONESHOT, .data = watch->event.data };
+
+	watch->disarmed = true;
+	if (kernel_watches(watch))
+		libc_calls()->epoll_ctl(epoll_fd, EPOLL_CTL_MOD, watch->fd, &nothing);
+}
+
 /* Hand out what there is of the user-mode stack. */
-static int take_news(struct epoll *epoll, struct epoll_event *events, int capacity)
+static int take_news(struct epoll *epoll, int epoll_fd, struct epoll_event *events, int capacity)
 {
 	struct watch *each = epoll->first_news, **last = epoll->last_news;
 	int count = 0;
 
+	epoll->handed = NULL;
 	while (each && count < capacity) {
 		struct watch *next = &each->next_news == last ? NULL : each->next_news;
 		uint32_t now = due(each);
 
 		quiet(each);
 		if (now) {
+			if (kernel_watches(each)) {
+				each->place = count;
+				each->next_handed = epoll->handed;
+				epoll->handed = each;
+			}
 			events[count].events = now;
 			events[count++].data = each->event.data;
 			if (each->event.events & EPOLLONESHOT)
-				each->disarmed = true;
+				disarm(each, epoll_fd);
 			else if (!(each->event.events & EPOLLET))
 				has_news(each); /* behind the others: none starves */
 		}
@@ -339,22 +360,46 @@ static int take_news(struct epoll *epoll, struct epoll_event *events, int capaci
 	return count;
 }
 
+/* Whether an event of the kernel's is that of a watch which both stacks have: another one's data may be the same. */
+static bool is_of(const struct watch *watch, const struct epoll_event *event)
+{
+	struct pollfd kernel = { .fd = watch->fd, .events = (short)wanted(watch) };
+	const struct timespec none = { 0 };
+
+	return watch->event.data.u64 == event->data.u64 && libc_calls()->ppoll(&kernel, 1, &none, NULL) > 0 &&
+	       (uint32_t)(unsigned short)kernel.revents & event->events;
+}
+
 /* A descriptor may be watched in both: the events of the kernel's part join those of the stack's. */
-static int join(struct epoll_event *events, int own, int of_kernel)
+static int join(struct epoll *epoll, struct epoll_event *events, int own, int of_kernel)
 {
 	int count = own;
 
 	for (int i = own; i < own + of_kernel; i++) {
-		int j = 0;
+		struct watch **each = &epoll->handed;
 
-		while (j < own && events[j].data.u64 != events[i].data.u64)
-			j++;
-		if (j < own)
-			events[j].events |= events[i].events;
-		else
+		while (*each && !is_of(*each, &events[i]))
+			each = &(*each)->next_handed;
+		if (*each) {
+			events[(*each)->place].events |= events[i].events;
+			*each = (*each)->next_handed; /* another one is another watch's */
+		} else {
 			events[count++] = events[i];
+		}
 	}
 	return count;
+}
+
+/* What is said once is said by one of the stacks. */
+static void end_one_shots_of_kernel(const struct epoll *epoll, const struct epoll_event *event)
+{
+	for (struct watch *each = epoll->watches; each; each = each->next_of_epoll) {
+		if (each->event.events & EPOLLONESHOT && !each->disarmed && each->sock && each->sock->way == WAY_STACK &&
+		    kernel_watches(each) && is_of(each, event)) {
+			each->disarmed = true;
+			return;
+		}
+	}
 }
 
 static bool has_watches_in_stack(const struct epoll *epoll)
@@ -382,10 +427,12 @@ static int wait_held(struct epoll *epoll, int epoll_fd, struct epoll_event *even
 			return ready == -ETIMEDOUT ? 0 : ready;
 		if (epoll_find(epoll_fd) != epoll)
 			kernel.fd = -1;
-		own = take_news(epoll, events, capacity);
+		own = take_news(epoll, kernel.fd, events, capacity);
 		if (own < capacity && kernel.fd >= 0 && (ready > 0 || has_watches_in_stack(epoll)))
 			of_kernel = libc_calls()->epoll_wait(epoll_fd, events + own, capacity - own, 0);
-		own = join(events, own, of_kernel > 0 ? of_kernel : 0);
+		for (int i = own; epoll->has_one_shots && i < own + of_kernel; i++)
+			end_one_shots_of_kernel(epoll, &events[i]);
+		own = join(epoll, events, own, of_kernel > 0 ? of_kernel : 0);
 		if (own)
 			return own;
 	}
