@@ -439,15 +439,20 @@ def test_what_leaves_no_room_goes_though_more_is_to_follow(peer4: Peer, size: in
 def test_segments_are_as_large_as_the_program_lets_them_be(peer4: Peer, listens: bool) -> None:
     """It says so before; of a connection that is there it changes nothing."""
     if listens:
-        peer4.listen().set(SEGMENT_BYTES, 600)
-        sock = peer4.connected()
+        listener = peer4.listen()
+        listener.set(SEGMENT_BYTES, 600)
+        peer4.inject("S", 0, options=SYN_OPTIONS)
+        syn = peer4.expect("SA", 0, 1)
+        peer4.inject("A")
+        sock = listener.accept()[0]
     else:
         sock = peer4.stack.open(TCP, 4).bind(peer4.stack_ip, peer4.stack_port)
         sock.set(SEGMENT_BYTES, 600)
         sock.connect(peer4.ip, peer4.port)
-        peer4.expect("S", 0)
+        syn = peer4.expect("S", 0)
         peer4.inject("SA", 0, 1, options=SYN_OPTIONS)
         peer4.expect("A", 1, 1)
+    assert options_of(syn)["MSS"] == 600
     sock.set(SEGMENT_BYTES, 1000)
     sock.send(bytes(20_000))
     for place in range(10):
@@ -457,9 +462,12 @@ def test_segments_are_as_large_as_the_program_lets_them_be(peer4: Peer, listens:
 
 @pytest.mark.parametrize(("size", "sent"), [(0, 1460), (88, 88), (1460, 1460), (32767, 1460)])
 def test_no_segment_is_larger_than_the_way_takes(peer4: Peer, size: int, sent: int) -> None:
-    peer4.listen().set(SEGMENT_BYTES, size)
-    sock = peer4.connected()
-    sock.send(bytes(3000))
+    listener = peer4.listen()
+    listener.set(SEGMENT_BYTES, size)
+    peer4.inject("S", 0, options=SYN_OPTIONS)
+    assert options_of(peer4.expect("SA", 0, 1))["MSS"] == sent
+    peer4.inject("A")
+    listener.accept()[0].send(bytes(3000))
     peer4.expect("A", 1, 1, size=sent)
 
 

@@ -259,6 +259,10 @@ static int set_of_tcp(struct stack_socket *sock, enum stack_option option, int v
 		if (value && !in_range(value, SEGMENT_MIN_BYTES, SEGMENT_MAX_BYTES))
 			return -EINVAL;
 		sock->segment_bytes = value;
+		if (pcb && sock->listening)
+			((struct tcp_pcb_listen *)pcb)->mss_most = (u16_t)value;
+		else if (pcb)
+			pcb->mss_most = (u16_t)value;
 		return 0;
 	}
 	if (!pcb || sock->listening)

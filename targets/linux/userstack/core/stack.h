@@ -143,7 +143,7 @@ enum stack_option {
 	STACK_SEND_BYTES,        /* of what was sent and is not acknowledged, or waits to be sent */
 	STACK_RECEIVE_BYTES,     /* what datagrams that wait may take; of TCP the window is fixed */
 	STACK_USER_TIMEOUT_MS,   /* how long data may stay unacknowledged before the connection ends; 0: 120 s */
-	STACK_SEGMENT_BYTES,     /* largest segment that is sent, of connections that begin later; 0: no bound; read: that of this one */
+	STACK_SEGMENT_BYTES,     /* largest segment that is sent, and announced, of connections that begin later; 0: no bound; read: that of this one */
 	STACK_TYPE_OF_SERVICE,   /* 0..255, of IPv4; the traffic class of IPv6 */
 };
 

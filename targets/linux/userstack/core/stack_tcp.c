@@ -127,21 +127,12 @@ static void failed(void *argument, err_t err)
 	stack_socket_received(sock);
 }
 
-/* A connection has begun, and both ends have said how large their segments may be. */
-static void bound_segments(const struct stack_socket *sock, struct tcp_pcb *pcb)
-{
-	if (!sock->segment_bytes || sock->segment_bytes >= pcb->mss)
-		return;
-	pcb->mss = (u16_t)sock->segment_bytes;
-	pcb->cwnd = LWIP_TCP_CALC_INITIAL_CWND(pcb->mss);
-}
-
 static err_t connected(void *argument, struct tcp_pcb *pcb, err_t err)
 {
 	struct stack_socket *sock = argument;
 
+	LWIP_UNUSED_ARG(pcb);
 	LWIP_UNUSED_ARG(err);
-	bound_segments(sock, pcb);
 	sock->connecting = false;
 	sock->connected = true;
 	stack_socket_changed(sock);
@@ -163,6 +154,7 @@ int stack_tcp_open(struct stack_socket *sock)
 
 	if (!pcb)
 		return -ENOMEM;
+	pcb->mss_most = (u16_t)sock->segment_bytes;
 	adopt(sock, pcb);
 	return 0;
 }
@@ -183,7 +175,6 @@ static err_t arrived(void *argument, struct tcp_pcb *pcb, err_t err)
 	sock->receive_bytes = listener->receive_bytes;
 	sock->linger_s = listener->linger_s;
 	sock->segment_bytes = listener->segment_bytes;
-	bound_segments(sock, pcb);
 	sock->bound = sock->connected = true;
 	sock->listener = listener;
 	adopt(sock, pcb);
