@@ -85,13 +85,11 @@ static err_t heard(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t
 {
 	struct stack_socket *sock = argument;
 
+	LWIP_UNUSED_ARG(pcb);
 	LWIP_UNUSED_ARG(err);
 	sock->soft_error = 0;
 	if (!data) {
 		sock->peer_closed = true;
-	} else if (sock->shut_read) {
-		tcp_recved(pcb, data->tot_len);
-		pbuf_free(data);
 	} else if (!gather(sock, data) && !stack_received_add(sock, data)) {
 		return ERR_MEM; /* the stack offers it again */
 	}
@@ -459,7 +457,7 @@ unsigned int stack_tcp_ready(const struct stack_socket *sock)
 		ready |= STACK_PEER_CLOSED;
 	if (!sock->tcp && !sock->connecting)
 		ready |= STACK_HUNG_UP | STACK_WRITABLE;
-	else if (sock->peer_closed && sock->shut_write)
+	else if ((sock->peer_closed || sock->shut_read) && sock->shut_write)
 		ready |= STACK_HUNG_UP;
 	if (sock->shut_write || (sock->connected && sock->tcp && room_bytes(sock) && room_bytes(sock) >= stack_tcp_held_bytes(sock->tcp) / 2))
 		ready |= STACK_WRITABLE;

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Corners of calls on sockets of both types: as by the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.targets.userstack.accel_lab import AccelLab
+from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
+
+HEAD = """
+import ctypes
+libc, buffer = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(64)
+def call(name, sock, *arguments):
+    result = getattr(libc, name)(sock.fileno(), *arguments)
+    print(name, result, errno.errorcode[ctypes.get_errno()] if result < 0 else "")
+def polled(sock):
+    poll = select.poll()
+    poll.register(sock, select.POLLIN | select.POLLOUT | select.POLLRDHUP)
+    print([events for _, events in poll.poll(0)])
+def connected():
+    return socket.create_connection((FAR, 5001))
+"""
+END = """
+for each in [value for value in globals().values() if isinstance(value, socket.socket)]:
+    each.close()
+time.sleep(0.4) # the far end's is this stack's, too
+"""
+FAR_END = (
+    SERVER.replace("HERE", "FAR")
+    + """
+server.settimeout(1) # the near end has had all it wants
+datagrams = socket.socket(FAMILY, socket.SOCK_DGRAM)
+datagrams.bind((FAR, 5002))
+datagrams.settimeout(1) # the same
+def echo(sock):
+    try:
+        while data := sock.recv(100):
+            sock.sendall(data)
+        time.sleep(0.2) # its end comes after what is looked at
+    except OSError: # a question may be left unread
+        pass
+def echo_datagrams():
+    try:
+        while True:
+            datagrams.sendto(*datagrams.recvfrom(100))
+    except TimeoutError:
+        pass
+threading.Thread(target=echo_datagrams).start()
+try:
+    while True:
+        threading.Thread(target=echo, args=(server.accept()[0],)).start()
+except TimeoutError:
+    pass
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
+    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("corners")) as made:
+        yield made
+
+
+def as_by_the_kernel(lab: AccelLab, near: str) -> None:
+    assert_same(both_stacks(lab, HEAD + near + END, FAR_END, 4, near_serves=False, same_calls=False))
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_what_comes_is_read_also_after_shut_rd(lab: AccelLab, before: bool) -> None:
+    near = f"""
+peer = connected()
+sends = [lambda: peer.sendall(b"data"), lambda: time.sleep(0.3)]
+ends = [lambda: peer.shutdown(socket.SHUT_RD)]
+for step in sends + ends if {before} else ends + sends:
+    step()
+polled(peer)
+print(peer.recv(100), peer.recv(100))
+polled(peer)
+"""
+    as_by_the_kernel(lab, near)
+
+
+@pytest.mark.parametrize("how", ["WR RD", "RD WR", "RDWR"])
+def test_both_ends_shut_are_a_hang_up(lab: AccelLab, how: str) -> None:
+    near = f"""
+peer = connected()
+for each in {how!r}.split():
+    peer.shutdown(getattr(socket, "SHUT_" + each))
+    polled(peer)
+"""
+    as_by_the_kernel(lab, near)
