@@ -93,3 +93,27 @@ for each in {how!r}.split():
     polled(peer)
 """
     as_by_the_kernel(lab, near)
+
+
+def test_nothing_is_received_once_there_is_something(lab: AccelLab) -> None:
+    near = """
+peer = connected()
+peer.setblocking(False)
+for flags in (0, socket.MSG_PEEK, socket.MSG_DONTWAIT, socket.MSG_WAITALL):
+    call("recv", peer, buffer, 0, flags)
+call("read", peer, buffer, 0)
+call("readv", peer, (ctypes.c_void_p * 4)(), 2)
+peer.send(b"data")
+select.select([peer], [], [])
+for flags in (0, socket.MSG_PEEK, socket.MSG_WAITALL):
+    call("recv", peer, buffer, 0, flags)
+print(peer.recv(10))
+peer.setblocking(True)
+threading.Timer(0.3, peer.sendall, [b"more"]).start()
+began = time.monotonic()
+call("recv", peer, buffer, 0, 0)
+print(time.monotonic() - began > 0.2, peer.recv(10))
+peer.shutdown(socket.SHUT_RD)
+call("recv", peer, buffer, 0, 0)
+"""
+    as_by_the_kernel(lab, near)

@@ -236,13 +236,24 @@ EXPORT ssize_t recv(int fd, void *data, size_t size, int flags)
 
 EXPORT ssize_t read(int fd, void *data, size_t size)
 {
-	return sockets_find(fd) ? recv(fd, data, size, 0) : libc_calls()->read(fd, data, size);
+	return size && sockets_find(fd) ? recv(fd, data, size, 0) : libc_calls()->read(fd, data, size);
+}
+
+/* Nothing that is read, unlike nothing that is received, waits for nothing. */
+static bool asks_for_bytes(const struct iovec *parts, int count)
+{
+	for (int i = 0; i < count; i++) {
+		if (parts[i].iov_len)
+			return true;
+	}
+	return false;
 }
 
 EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 {
 	struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)count };
-	int64_t received = sockets_find(fd) && count >= 0 && count <= IOV_MAX ? calls_receive(fd, &message, 0) : CALLS_NOT_OURS;
+	bool is_ours = sockets_find(fd) && count <= IOV_MAX && asks_for_bytes(parts, count);
+	int64_t received = is_ours ? calls_receive(fd, &message, 0) : CALLS_NOT_OURS;
 
 	return received == CALLS_NOT_OURS ? libc_calls()->readv(fd, parts, count) : (ssize_t)calls_done(received);
 }

@@ -288,11 +288,11 @@ static int64_t receive_stream(struct open_socket *sock, int fd, const struct msg
 	if (flags & MSG_PEEK && flags & MSG_WAITALL)
 		return peek_all(sock, fd, message, flags, until_us);
 	for (;;) {
-		int64_t size = flags & MSG_PEEK ? peek_stream(sock, message, flags) : take_stream(sock, message, received, flags);
+		int64_t size = flags & MSG_PEEK || !length ? peek_stream(sock, message, flags) : take_stream(sock, message, received, flags);
 
 		if (size > 0)
 			received += (size_t)size;
-		if (size == 0 || received == length || (size > 0 && !(flags & MSG_WAITALL)))
+		if (size == 0 || (size > 0 && (received == length || !(flags & MSG_WAITALL))))
 			return (int64_t)received;
 		if (size < 0 && size != -EAGAIN)
 			return received ? (int64_t)received : size;

@@ -377,9 +377,11 @@ int64_t stack_tcp_receive(struct stack_socket *sock, void *data, size_t size_byt
 		}
 		return (int64_t)copied;
 	}
+	if (sock->first) /* nothing was asked for */
+		return 0;
 	if (sock->error)
 		return -stack_take_error(sock);
-	if (sock->peer_closed || sock->shut_read || !size_bytes)
+	if (sock->peer_closed || sock->shut_read)
 		return 0;
 	if (sock->connecting)
 		return -EAGAIN;
