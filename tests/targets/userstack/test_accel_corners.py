@@ -117,3 +117,25 @@ peer.shutdown(socket.SHUT_RD)
 call("recv", peer, buffer, 0, 0)
 """
     as_by_the_kernel(lab, near)
+
+
+def test_a_listener_refuses_what_is_not_for_it(lab: AccelLab) -> None:
+    near = """
+listener = socket.socket()
+listener.bind((NEAR, 5077))
+listener.listen()
+for size in (1, 0):
+    call("send", listener, buffer, size, socket.MSG_NOSIGNAL)
+    call("recv", listener, buffer, size, 0)
+call("ioctl", listener, 0x541B, buffer) # FIONREAD
+call("ioctl", listener, 0x5411, buffer) # TIOCOUTQ
+try:
+    listener.connect((FAR, 5001))
+except OSError as error:
+    print(errno.errorcode[error.errno])
+peer = connected()
+call("send", peer, buffer, 0, 0)
+peer.shutdown(socket.SHUT_WR)
+call("send", peer, buffer, 0, socket.MSG_NOSIGNAL)
+"""
+    as_by_the_kernel(lab, near)

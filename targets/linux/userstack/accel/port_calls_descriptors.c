@@ -157,13 +157,15 @@ EXPORT int fcntl64(int fd, int command, ...)
 	return note_fcntl(fd, command, argument, libc_calls()->fcntl64(fd, command, argument));
 }
 
-/* Bytes that wait, to be read (FIONREAD) or to be acknowledged (TIOCOUTQ). */
+/* Bytes that wait, to be read (FIONREAD) or to be acknowledged (TIOCOUTQ); or -errno. */
 static int waiting_bytes(const struct open_socket *sock, unsigned long request)
 {
 	struct stack_info info;
 
 	if (engine_is_gone())
 		return 0;
+	if (sock->listens)
+		return -EINVAL;
 	if (request == FIONREAD)
 		return (int)stack_waiting_bytes(sock->stack);
 	return sock->type == SOCK_STREAM && stack_info(sock->stack, &info) == 0 ? (int)(info.unsent_bytes + info.unacknowledged_bytes) : 0;
@@ -183,6 +185,8 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	if (sock) {
 		int bytes = waiting_bytes(sock, request);
 
+		if (bytes < 0)
+			return (int)calls_unlock(bytes);
 		if (!(request == FIONREAD && !bytes && sock->both)) {
 			*(int *)argument = bytes;
 			return (int)calls_unlock(0);

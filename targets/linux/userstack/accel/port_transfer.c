@@ -93,6 +93,8 @@ static int64_t send_stream(struct open_socket *sock, int fd, const struct msghdr
 	size_t left = length_of(message);
 	int64_t sent = 0;
 
+	if (!left) /* it says whether anything could be sent */
+		return stack_send(sock->stack, NULL, 0, 0, NULL);
 	for (size_t i = 0; i < message->msg_iovlen; i++) {
 		const struct iovec *part = &message->msg_iov[i];
 		bool more;

@@ -258,7 +258,7 @@ int stack_tcp_connect(struct stack_socket *sock, const ip_addr_t *ip, uint16_t p
 	err_t err;
 
 	if (sock->listening)
-		return -EOPNOTSUPP;
+		return -EISCONN;
 	if (sock->connecting)
 		return -EALREADY;
 	if (sock->connected)
@@ -312,7 +312,7 @@ int64_t stack_tcp_send(struct stack_socket *sock, const void *data, size_t size_
 	if (sock->connecting)
 		return -EAGAIN;
 	if (!sock->connected || !sock->tcp)
-		return -ENOTCONN;
+		return -EPIPE;
 	while (taken < size_bytes) {
 		size_t room = room_bytes(sock), left = size_bytes - taken, part_bytes = left < room ? left : room;
 		bool more;
