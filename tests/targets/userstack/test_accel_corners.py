@@ -139,3 +139,18 @@ peer.shutdown(socket.SHUT_WR)
 call("send", peer, buffer, 0, socket.MSG_NOSIGNAL)
 """
     as_by_the_kernel(lab, near)
+
+
+def test_no_address_has_a_negative_length(lab: AccelLab) -> None:
+    near = """
+for sock in connected(), socket.socket(type=socket.SOCK_DGRAM):
+    if sock.type == socket.SOCK_DGRAM:
+        sock.connect((FAR, 5002))
+    sock.send(b"data")
+    select.select([sock], [], [])
+    for name in ("getsockname", "getpeername"):
+        call(name, sock, buffer, ctypes.byref(ctypes.c_int(-1)))
+    call("recvfrom", sock, buffer, 10, 0, buffer, ctypes.byref(ctypes.c_int(-1)))
+    call("recv", sock, buffer, 10, socket.MSG_DONTWAIT)
+"""
+    as_by_the_kernel(lab, near)

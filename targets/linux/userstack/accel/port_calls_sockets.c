@@ -115,6 +115,8 @@ EXPORT int getsockname(int fd, struct sockaddr *address, socklen_t *length)
 
 	if (!sock)
 		return name_relayed(fd, false, address, length) ? 0 : libc_calls()->getsockname(fd, address, length);
+	if ((int)*length < 0)
+		return (int)calls_unlock(-EINVAL);
 	if (!engine_is_gone() && (!sock->port || sock->type == SOCK_STREAM) && !sock->listens && stack_local(sock->stack, &local) == 0) {
 		if (!local.port) { /* its connection has failed: the kernel's keeps the port, and no address */
 			local.family = sock->domain == AF_INET6 ? STACK_IPV6 : STACK_IPV4;
@@ -136,6 +138,8 @@ EXPORT int getpeername(int fd, struct sockaddr *address, socklen_t *length)
 	if (!sock)
 		return name_relayed(fd, true, address, length) ? 0 : libc_calls()->getpeername(fd, address, length);
 	err = engine_is_gone() ? -ENOTCONN : stack_peer(sock->stack, &peer);
+	if (!err && (int)*length < 0)
+		err = -EINVAL;
 	if (!err)
 		address_to_sockaddr(sock->domain, &peer, address, length);
 	return (int)calls_unlock(err);

@@ -215,12 +215,15 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 EXPORT ssize_t recvfrom(int fd, void *data, size_t size, int flags, struct sockaddr *from, socklen_t *length)
 {
 	struct iovec part = { data, size };
-	struct msghdr message = { .msg_name = from, .msg_namelen = from && length ? *length : 0, .msg_iov = &part, .msg_iovlen = 1 };
+	bool has_room = from && length && (int)*length >= 0;
+	struct msghdr message = { .msg_name = from, .msg_namelen = has_room ? *length : 0, .msg_iov = &part, .msg_iovlen = 1 };
 	int64_t received = calls_receive(fd, &message, flags);
 
 	if (received == CALLS_NOT_OURS)
 		return libc_calls()->recvfrom(fd, data, size, flags, from, length);
-	if (received >= 0 && from && length)
+	if (received >= 0 && from && length && !has_room)
+		return (ssize_t)calls_done(-EINVAL); /* what was received is gone, as with the kernel */
+	if (received >= 0 && has_room)
 		*length = message.msg_namelen;
 	return (ssize_t)calls_done(received);
 }
