@@ -249,19 +249,33 @@ class Store:
         return len(gone)
 
     def _bench_change(self, run: RunPoints) -> list[Point]:
-        """Return the event that the bench is another than in the run before it; none where it is the same."""
-        before = self._connection.execute(
+        """Return the event that the bench is another than before; none where it is the same.
+
+        Each fact is held against the last run that has it: the one before may have measured other targets.
+        """
+        rows = self._connection.execute(
             "SELECT run_id, facts FROM run WHERE bench = ? AND time_ns < ? AND source = ? AND facts <> '{}'"
-            " ORDER BY time_ns DESC LIMIT 1",
+            " ORDER BY time_ns DESC",
             (run.bench, run.time_ns, run.source),
-        ).fetchone()
-        if before is None:
-            return []
-        differing = changes(stored_object(self.path, before[1]), run.facts)
+        )
+        before: dict[str, str] = {}
+        run_before = ""
+        for run_id, facts_json in rows:
+            last_known = {
+                name: value
+                for name, value in stored_object(self.path, facts_json).items()
+                if name in run.facts and name not in before
+            }
+            if not run_before and changes(last_known, run.facts):
+                run_before = str(run_id)
+            before |= last_known
+            if before.keys() == run.facts.keys():
+                break
+        differing = changes(before, run.facts)
         if not differing:
             return []
         tags = {"bench": tag_text(run.bench), "kind": "bench-change"}
         text = "; ".join(differing)[:1000].replace("\n", " ")
         fields = {"title": f"bench {run.bench} changed", "text": text}
-        runs = {"run_id": run.run_id, "run_before": str(before[0])}
+        runs = {"run_id": run.run_id, "run_before": run_before}
         return [Point(EVENT, tags, {**fields, **runs}, run.time_ns)]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 import sqlite3
 import subprocess
@@ -96,6 +97,17 @@ def test_change_of_the_bench_is_an_event(store: Store) -> None:
         'hil_event,bench=virtual,kind=bench-change run_before="run-0001",run_id="run-0002",'
         f'text="host.system: 6.12 -> 6.13",title="bench virtual changed" {T0_NS + 2_000_000_000}'
     )
+
+
+def test_a_change_shows_behind_runs_of_other_targets(store: Store) -> None:
+    facts = [("linux-rt", "6.12"), ("windows", "10.0"), ("linux-rt", "6.13"), ("windows", "10.0")]
+    for number, (target, kernel) in enumerate(facts):
+        found = {"host.system": "Linux", f"{target}.kernel.release": kernel}
+        store.add_run(dataclasses.replace(run_of(number), facts=found))
+    rows = store.connection.execute("SELECT fields FROM point WHERE measurement = 'hil_event'").fetchall()
+    (fields,) = [json.loads(row[0]) for row in rows]
+    assert fields["text"] == "linux-rt.kernel.release: 6.12 -> 6.13"
+    assert (fields["run_before"], fields["run_id"]) == ("run-0000", "run-0002")
 
 
 def test_events_join_a_stored_run(store: Store) -> None:
