@@ -14,8 +14,7 @@ function eventWords(event) {
 function eventSubject(event) {
   if (event.kind === 'bench-change') return `bench ${event.tags.bench}`;
   const { tags } = event;
-  const subject = tags.stream ? `stream ${tags.stream}` : tags.method || tags.clock || '';
-  return [subject, tags.requirement, tags.bench, tags.profile, tags.branch].filter(Boolean).join(' · ');
+  return [subjectOf(tags), tags.requirement, tags.bench, tags.profile, tags.branch].filter(Boolean).join(' · ');
 }
 
 class EventTable {

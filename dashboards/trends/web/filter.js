@@ -70,6 +70,13 @@ function groupsOf(series) {
   return groups.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
 }
 
+/** Return what a value is of, in full: what it is told by alone, in a list of values of several targets. */
+function subjectOf(tags) {
+  const axes = AXES.map((axis) => (axis === 'stream' && tags.stream ? `stream ${tags.stream}` : tags[axis]));
+  const figure = spoken([tags.quantity, tags.statistic].filter(Boolean).join(' '));
+  return [...axes, figure, spoken(tags.condition || ''), tags.target, tags.stack].filter(Boolean).join(' · ');
+}
+
 /** Return what a group is about, and the tag that says so. */
 function subjectOfGroup(tags) {
   if (tags.stream) return [`stream ${tags.stream}`, 'stream'];

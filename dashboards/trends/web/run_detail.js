@@ -93,7 +93,7 @@ class RunDetail {
     found.sort((a, b) => (b.code ?? -1) - (a.code ?? -1) || rank(a.share) - rank(b.share));
     const rows = found.map(({ series, row, code, share }) => ({
       cells: [
-        h('button', { class: 'link', click: () => this.app.showSeries(series) }, subjectOf(series)),
+        h('button', { class: 'link', click: () => this.app.showSeries(series) }, [series.tags.requirement, subjectOf(series.tags)].filter(Boolean).join(' · ')),
         code === null ? 'not judged' : chip(OUTCOMES[code]),
         this._value(series, row),
         formatValue(series.figure('u')[row], series.unit, 3),
@@ -121,13 +121,6 @@ class RunDetail {
     if (!rows.length) return '';
     return h('details', {}, h('summary', {}, 'What the bench was made of'), figureTable(rows));
   }
-}
-
-function subjectOf(series) {
-  const { tags } = series;
-  const subject = tags.stream ? `stream ${tags.stream}` : tags.method || tags.clock || '';
-  const statistic = tags.stream ? '' : spoken([tags.quantity, tags.statistic].filter(Boolean).join(' '));
-  return [tags.requirement, subject, statistic, tags.condition ? spoken(tags.condition) : ''].filter(Boolean).join(' · ');
 }
 
 function limitText(series, row) {

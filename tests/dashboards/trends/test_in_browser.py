@@ -203,6 +203,25 @@ def test_events_are_text_only(browser: Browser, page: Path) -> None:
     assert "Commits between: aaaaaaaaaaaa bbbbbbbbbbbb." in told
 
 
+def test_values_of_several_targets_are_told_apart(
+    browser: Browser, shown: dict[str, Any], tmp_path: Path
+) -> None:
+    several: dict[str, Any] = json.loads(json.dumps(shown))
+    for target, stack in (("windows", "kernel"), ("linux-rt", "user")):
+        for one in (*shown["series"], *(e for e in shown["events"] if e["tags"]["kind"] == "regression")):
+            more = json.loads(json.dumps(one))
+            more["tags"] |= {"target": target, "stack": stack}
+            several["series" if "columns" in one else "events"].append(more)
+    path = tmp_path / "several.html"
+    path.write_text(page_of(several, script()), encoding="utf-8")
+    browser.open(path, f"#run=2026R{SLOWER_FROM:04d}")
+    names = browser.texts("#run tbody tr button")
+    assert len(names) > 3 * 48
+    assert len(set(names)) == len(names)
+    events = browser.texts("#overview .wide:first-of-type tbody tr .subject")
+    assert len(set(events)) == len(events) == 4, events
+
+
 def test_filters_axis_and_colours(browser: Browser, page: Path) -> None:
     browser.open(page, "#profile=nightly&axis=runs")
     assert range_of(browser) == (6, 6)
