@@ -124,46 +124,44 @@ static int wait_sync(struct timectl *ctl, const struct arguments *arguments)
 	}
 }
 
+/* Do what the command line says. Returns an exit code. */
+static int run(struct timectl *ctl, const struct arguments *arguments)
+{
+	port_init();
+	if (arguments->verb == RECOMPUTE)
+		return recompute_log(arguments);
+	if (arguments->verb == WAITSYNC)
+		return wait_sync(ctl, arguments);
+	if (timectl_read(ctl, arguments->page)) {
+		fprintf(stderr, TOOL ": %s\n", ctl->why);
+		return EXIT_CAPABILITY;
+	}
+	switch (arguments->verb) {
+	case TRACKING:
+		timectl_tracking(ctl, arguments->json);
+		return ctl->synchronised ? EXIT_DONE : EXIT_INVALID;
+	case SOURCES:
+		timectl_sources(ctl, arguments->json);
+		return EXIT_DONE;
+	case SOURCESTATS:
+		timectl_sourcestats(ctl, arguments->json);
+		return EXIT_DONE;
+	case HISTORY:
+		timectl_history(ctl, arguments->json, (int)arguments->last);
+		return EXIT_DONE;
+	default:
+		return tell(ctl, arguments->verb);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments arguments = { .last = 32, .timeout_s = 60 };
 	struct timectl *ctl = calloc(1, sizeof(*ctl));
 	int code = ctl ? arguments_parse(&arguments, argc, argv) : EXIT_CAPABILITY;
 
-	if (code < 0) {
-		code = EXIT_DONE;
-		port_init();
-		if (arguments.verb == RECOMPUTE)
-			code = recompute_log(&arguments);
-		else if (arguments.verb == WAITSYNC)
-			code = wait_sync(ctl, &arguments);
-		else if (timectl_read(ctl, arguments.page)) {
-			fprintf(stderr, TOOL ": %s\n", ctl->why);
-			code = EXIT_CAPABILITY;
-		}
-	}
-	if (code == EXIT_DONE && ctl) {
-		switch (arguments.verb) {
-		case TRACKING:
-			timectl_tracking(ctl, arguments.json);
-			code = ctl->synchronised ? EXIT_DONE : EXIT_INVALID;
-			break;
-		case SOURCES:
-			timectl_sources(ctl, arguments.json);
-			break;
-		case SOURCESTATS:
-			timectl_sourcestats(ctl, arguments.json);
-			break;
-		case HISTORY:
-			timectl_history(ctl, arguments.json, (int)arguments.last);
-			break;
-		case WAITSYNC:
-		case RECOMPUTE:
-			break;
-		default:
-			code = tell(ctl, arguments.verb);
-		}
-	}
+	if (code < 0)
+		code = run(ctl, &arguments);
 	free(ctl);
 	return code;
 }
