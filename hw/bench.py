@@ -350,7 +350,7 @@ def _capture(table: Fields | None) -> CaptureSpec | None:
 def _witness(table: Fields | None) -> WitnessSpec | None:
     if table is None:
         return None
-    cpus = table.integers("cpus", 0, 4095)
+    cpus = table.integers("cpus", 0, 1023)
     if not cpus:
         raise ConfigError(f"{table.file}: {table.table}.cpus: must name at least one CPU")
     spec = WitnessSpec(

@@ -179,7 +179,7 @@ def test_refuses_every_misspelt_key(
         ),
         ("capture.node", "linux-rt", "capture.node", "on this machine"),
         ("witness.cpus", [], "witness.cpus", "at least one CPU"),
-        ("witness.cpus", [4096], "witness.cpus", "integers in 0..4095"),
+        ("witness.cpus", [1024], "witness.cpus", "integers in 0..1023"),
         ("witness.threshold_us", 9, "witness.threshold_us", "an integer in 10..1000000"),
         ("virtual.test_subnet", "10.77.0.1/24", "virtual.test_subnet", "an IPv4 network"),
         ("virtual.rate_mbps", 0, "virtual.rate_mbps", "an integer in 1..100000"),
