@@ -2,7 +2,7 @@
 # The commands of the project. Each does its own set-up; `make` alone lists them.
 #
 # Variables of `make qualify`:
-#   PROFILE        quick (six minutes), ci (half an hour), nightly (hours), acceptance (many hours), soak (days)
+#   PROFILE        quick (seven minutes), ci (half an hour), nightly (hours), acceptance (many hours), soak (days)
 #   BENCH          bench file
 #   TARGETS        targets of the bench, one after the other; all where none is named
 #   STACKS         network stacks, those of targets/KIND/stack: suites that use one run with each

@@ -111,7 +111,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--profile",
         default="quick",
-        help="quick (six minutes), ci (half an hour), nightly (hours), acceptance (many hours), soak (days)",
+        help="quick (seven minutes), ci (half an hour), nightly (hours), acceptance (many hours), "
+        "soak (days)",
     )
     parser.add_argument("--suite", type=Path, default=Path("robot"), help="folder or file of suites")
     parser.add_argument(
