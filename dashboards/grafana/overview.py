@@ -109,13 +109,13 @@ OVERVIEW = dashboard(
         sort="smallest margin",
     ),
     time_series(
-        "Requirements by outcome",
+        "Values by outcome",
         f"Sums of the runs of an interval. {_OF_RUNS}",
         Values(
             RUN,
             {word: f'sum("count_{word}")' for word in ("pass", "unset", "inconclusive", "error", "fail")},
         ),
-        Look("requirements", bars=True, legend=("sum",)),
+        Look("values", bars=True, legend=("sum",)),
     ),
     time_series(
         "Margin of the worst stream",

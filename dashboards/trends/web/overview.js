@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overview: how the last runs came out, how near the worst stream is to its limit, what has happened.
+// Overview: how the last runs came out, how near the nearest value is to its limit, what has happened.
 
 const STRIP_RUNS = 50;
 const TABLE_RUNS = 15;
@@ -20,8 +20,8 @@ class Overview {
       h('h3', {}, 'Verdicts of the last runs'),
       this.strip,
       h('figure', {}, this.lanes.node, h('figcaption', {}, 'Every run at the height of its verdict, the worst on top.')),
-      h('h3', {}, 'Margin of the worst stream'),
-      h('figure', {}, this.margin.node, h('figcaption', {}, 'Least margin (limit − value − U) of a run as a share of its limit: under 0 is no pass.')),
+      h('h3', {}, 'Least margin of each run'),
+      h('figure', {}, this.margin.node, h('figcaption', {}, 'Limit − value − U of the requirement that came nearest to its limit, as a share of it: under 0 is no pass.')),
       h('h3', {}, 'Regressions, improvements, changes of the bench'),
       this.events.node,
       h('h3', {}, 'Runs'),
