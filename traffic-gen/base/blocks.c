@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/blocks.h"
 
+#include <stddef.h>
+
 #include "base/json.h"
 
 static int64_t size_of(const struct blocks *blocks)
@@ -20,7 +22,7 @@ void blocks_add(struct blocks *blocks, int64_t value)
 		return;
 	blocks->count /= 2;
 	blocks->size = 2 * size_of(blocks);
-	for (int i = 0; i < blocks->count; i++)
+	for (ptrdiff_t i = 0; i < blocks->count; i++)
 		blocks->means[i] = (blocks->means[2 * i] + blocks->means[2 * i + 1]) / 2;
 }
 
