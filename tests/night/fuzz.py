@@ -13,6 +13,7 @@ Exit codes: 0 nothing was found; 1 a fault was, or a test failed; 2 bad input.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,18 +177,23 @@ def main(arguments: list[str] | None = None) -> int:
         flush=True,
     )
     results: list[Result] = []
+    waiting = iter(commands.items())
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        running = [
-            pool.submit(run_target, name, command, seconds, folder / name)
-            for name, command in commands.items()
-        ]
-        try:
-            for future in as_completed(running):
+
+        def begin(count: int) -> set[Future[Result]]:
+            # None waits in the pool: its threads would begin it before this one hears of an interrupt.
+            return {
+                pool.submit(run_target, name, command, seconds, folder / name)
+                for name, command in itertools.islice(waiting, count)
+            }
+
+        running = begin(os.cpu_count() or 1)
+        while running:
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            running |= begin(len(ended))
+            for future in ended:
                 results.append(future.result())
                 print(f"fuzz      {results[-1].line()}", flush=True)
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)  # none that waits is begun any more
-            raise
     for result in run_campaigns(seconds, folder, first):
         results.append(result)
         print(f"fuzz      {result.line()}", flush=True)
