@@ -18,34 +18,26 @@ enum {
 	INSTRUCTIONS_MARGIN = 32, /* a second that rolls over takes some more; an interrupt takes thousands */
 };
 
-static int64_t ns_of(const struct latency *latency, int64_t ticks)
-{
-	return (int64_t)((double)ticks * 1e9 / (double)latency->hz + (ticks < 0 ? -0.5 : 0.5));
-}
-
 static void record_ticks(struct latency *latency, struct histogram *histogram, const int64_t *ticks, int count, int64_t less)
 {
+	double ns_per_tick = 1e9 / (double)latency->hz;
+
 	for (int i = 0; i < count; i++)
-		latency->values_ns[i] = ns_of(latency, ticks[i] - less);
+		latency->values_ns[i] = (int64_t)((double)(ticks[i] - less) * ns_per_tick + (ticks[i] < less ? -0.5 : 0.5));
 	histogram_record_all(histogram, latency->values_ns, count);
 }
 
-static void record_blocks(const struct latency *latency, struct latency_subject *subject)
-{
-	const int64_t *ticks = subject->kept ? latency->kept_ticks : latency->ticks;
-	int count = subject->kept ? latency->kept_batched : latency->batched;
-
-	for (int i = 0; i < count; i++)
-		blocks_add(&subject->blocks, ns_of(latency, ticks[i]));
-}
-
+/* What counts is recorded last: its values stand there for the blocks. */
 static void flush(struct latency *latency, struct latency_subject *subject)
 {
-	record_ticks(latency, subject->latency, latency->ticks, latency->batched, 0);
+	int counting = subject->kept ? latency->kept_batched : latency->batched;
+
 	record_ticks(latency, subject->net, latency->ticks, latency->batched, latency->pair_ticks);
+	record_ticks(latency, subject->latency, latency->ticks, latency->batched, 0);
 	if (subject->kept)
 		record_ticks(latency, subject->kept, latency->kept_ticks, latency->kept_batched, 0);
-	record_blocks(latency, subject);
+	for (int i = 0; i < counting; i++)
+		blocks_add(&subject->blocks, latency->values_ns[i]);
 	latency->batched = latency->kept_batched = 0;
 }
 
