@@ -68,6 +68,17 @@ struct open_socket *calls_enter_stack(int fd)
 	return sock;
 }
 
+struct open_socket *calls_enter_stack_to_send(int fd)
+{
+	struct open_socket *sock = sockets_is_of_stack(sockets_find(fd)) ? calls_enter_to_send(fd) : NULL;
+
+	if (sock && sock->way != WAY_STACK) {
+		wait_unlock();
+		return NULL;
+	}
+	return sock;
+}
+
 bool calls_use_stack(int fd)
 {
 	bool use = calls_enter_stack(fd) != NULL;

@@ -41,6 +41,8 @@ struct open_socket *calls_enter(int fd);
 struct open_socket *calls_enter_to_send(int fd);
 /** As calls_enter() of one that the user-mode stack has: others are the kernel's. */
 struct open_socket *calls_enter_stack(int fd);
+/** As calls_enter_to_send() of one that it has. */
+struct open_socket *calls_enter_stack_to_send(int fd);
 
 /** @return whether the user-mode stack has the socket, for calls that are made of others */
 bool calls_use_stack(int fd);

@@ -86,13 +86,11 @@ EXPORT int accept(int fd, struct sockaddr *address, socklen_t *length)
 
 EXPORT int shutdown(int fd, int how)
 {
-	struct open_socket *sock = sockets_is_of_stack(sockets_find(fd)) ? calls_enter_to_send(fd) : NULL;
+	struct open_socket *sock = calls_enter_stack_to_send(fd);
 
-	if (sock && sock->way == WAY_STACK)
-		return (int)calls_unlock(engine_is_gone() ? -ENETDOWN : ways_shutdown(sock, fd, how));
-	if (sock)
-		wait_unlock();
-	return libc_calls()->shutdown(fd, how);
+	if (!sock)
+		return libc_calls()->shutdown(fd, how);
+	return (int)calls_unlock(engine_is_gone() ? -ENETDOWN : ways_shutdown(sock, fd, how));
 }
 
 /* What a relayed connection's ends are. Return whether it is one; the address is given then. */

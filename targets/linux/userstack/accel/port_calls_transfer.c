@@ -138,10 +138,9 @@ static ssize_t send_piece(int to, int from, const off64_t *at, size_t size)
 
 static bool sends_by_stack(int fd)
 {
-	const struct open_socket *sock = sockets_is_of_stack(sockets_find(fd)) ? calls_enter_to_send(fd) : NULL;
-	bool sends = sock && sock->way == WAY_STACK;
+	bool sends = calls_enter_stack_to_send(fd) != NULL;
 
-	if (sock)
+	if (sends)
 		wait_unlock();
 	return sends;
 }
