@@ -178,7 +178,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     results: list[Result] = []
     waiting = iter(commands.items())
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    at_once = os.cpu_count() or 1
+    with ThreadPoolExecutor(at_once) as pool:
 
         def begin(count: int) -> set[Future[Result]]:
             # None waits in the pool: its threads would begin it before this one hears of an interrupt.
@@ -187,7 +188,7 @@ def main(arguments: list[str] | None = None) -> int:
                 for name, command in itertools.islice(waiting, count)
             }
 
-        running = begin(os.cpu_count() or 1)
+        running = begin(at_once)
         while running:
             ended, running = wait(running, return_when=FIRST_COMPLETED)
             running |= begin(len(ended))
