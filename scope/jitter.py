@@ -122,9 +122,8 @@ class DelayTally:
         """Take delays into blocks, and make two of them one as often as their number needs it."""
         while (self._count // self._block_size) > BLOCKS_MAX:
             if len(self._block_means_s) % 2:
-                last = np.full(
-                    self._block_size, self._block_means_s[-1]
-                )  # as good as the delays of the block
+                # Its mean is as good as the delays of the block.
+                last = np.full(self._block_size, self._block_means_s[-1])
                 self._rest = np.concatenate((last, self._rest))
                 self._block_means_s = self._block_means_s[:-1]
             self._block_means_s = self._block_means_s.reshape(-1, 2).mean(axis=1)
