@@ -34,7 +34,7 @@ from resources.clocks.timecard import make_page, serve_timecards
 from resources.clocks.trial import TrialSettings, measure_trial, reference_of
 from resources.clocks.two_way_trial import measure_by_two_way
 from resources.profiles import ClockTimes, Profile
-from resources.tools.capture import asymmetry_ns, capture_file, median_transit_ns, start_capture
+from resources.tools.capture import both_ways_ns, capture_file, start_capture
 from resources.tools.jobs import end_and_fetch, end_job
 
 Progress = Callable[[str], None]
@@ -288,9 +288,8 @@ class ClockLab:
             trial = self.measured(stack, facts, settings, place)
         if not ends:
             return trial
-        files = [capture_file(place, interface) for interface in ends]
-        seen_ns = {"server_to_target_ns": median_transit_ns(*files), "asymmetry_ns": asymmetry_ns(*files)}
-        facts = replace(trial.facts, **seen_ns)
+        transit_ns, asymmetry_ns = both_ways_ns(*(capture_file(place, interface) for interface in ends))
+        facts = replace(trial.facts, server_to_target_ns=transit_ns, asymmetry_ns=asymmetry_ns)
         write_trial(trial.folder, facts)
         return replace(trial, facts=facts)
 

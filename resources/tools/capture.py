@@ -125,22 +125,17 @@ def _rtdip_frame(frame: Any, time_ns: int) -> Packet | None:
     return Packet(time_ns, key, str(frame.src), to_port, length, data[RTDIP_HEADER.size :])
 
 
-def median_transit_ns(before: Path, behind: Path) -> int:
-    """Return the median time that data packets took from one link to the next.
-
-    Packets are matched by their headers; one that stands twice in a capture (a retransmission) is left out.
-
-    Raises:
-        MeasurementError: Fewer than 10 packets are in both.
-    """
-    [transit_ns] = median_transits_ns(before, behind, [(None, None)])
-    return transit_ns
-
-
 def median_transits_ns(
     before: Path, behind: Path, sections_ns: Sequence[tuple[int | None, int | None]]
 ) -> list[int]:
-    """Return the same for sections of time: begin and end by the capturing machine's clock, None: no bound.
+    """Return the median time that data packets took from one link to the next, in sections of time.
+
+    Packets are matched by their headers; one that stands twice in a capture (a retransmission) is left out.
+
+    Args:
+        before: Capture of the first link.
+        behind: Of the next.
+        sections_ns: Begin and end by the capturing machine's clock; None: no bound.
 
     Raises:
         MeasurementError: Fewer than 10 packets of a section are in both.
@@ -157,10 +152,11 @@ def median_transits_ns(
     return medians
 
 
-def asymmetry_ns(one: Path, other: Path) -> int:
-    """Return how much longer data packets took from one link to the other than back.
+def both_ways_ns(one: Path, other: Path) -> tuple[int, int]:
+    """Return how long data packets took from one link to the other, and how much longer than back.
 
-    Of each way counts what a tenth of the packets did not exceed: those that took least set a clock.
+    The first is the median. For the second counts of each way what a tenth of the packets did not exceed:
+    those that took least set a clock.
 
     Raises:
         MeasurementError: Fewer than 10 packets of a way are in both.
@@ -170,7 +166,8 @@ def asymmetry_ns(one: Path, other: Path) -> int:
         sorted(_enough([transit_ns for _, transit_ns in _transits(*way)], one, other))
         for way in ((first, second), (second, first))
     )
-    return there_ns[len(there_ns) // SHORT_ONE_IN] - back_ns[len(back_ns) // SHORT_ONE_IN]
+    longer_ns = there_ns[len(there_ns) // SHORT_ONE_IN] - back_ns[len(back_ns) // SHORT_ONE_IN]
+    return round(median(there_ns)), longer_ns
 
 
 def _transits(first: _Times, second: _Times) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
 
 from hw.errors import MeasurementError
-from resources.tools.capture import asymmetry_ns, median_transit_ns, read_packets
+from resources.tools.capture import both_ways_ns, median_transits_ns, read_packets
 
 BEGIN_NS = 1_790_000_000_123_456_789
 MS = 1_000_000
@@ -79,7 +79,7 @@ def test_finds_the_transit_between_two_links(tmp_path: Path) -> None:
     noise_behind = [(900 * MS, _tcp(2900)), (901 * MS, _udp(2000)), (902 * MS, Ether() / ARP())]
     before = _write(tmp_path / "before.pcap", sent + noise_before)
     behind = _write(tmp_path / "behind.pcap", received + noise_behind)
-    assert median_transit_ns(before, behind) == 5 * MS + 1
+    assert median_transits_ns(before, behind, [(None, None)]) == [5 * MS + 1]
 
 
 def test_finds_how_much_longer_one_way_takes_by_the_packets_that_took_least(tmp_path: Path) -> None:
@@ -92,10 +92,10 @@ def test_finds_how_much_longer_one_way_takes_by_the_packets_that_took_least(tmp_
         for index, (at_ns, frame) in enumerate(there)
     ]
     other = _write(tmp_path / "other.pcap", late + back)
-    assert asymmetry_ns(one, other) == 2 * MS + 3
-    assert asymmetry_ns(other, one) == -2 * MS - 3
+    assert both_ways_ns(one, other)[1] == 2 * MS + 3
+    assert both_ways_ns(other, one) == (3 * MS, -2 * MS - 3)
     with pytest.raises(MeasurementError, match="only 0 packets are in both"):
-        asymmetry_ns(_write(tmp_path / "a.pcap", there), _write(tmp_path / "b.pcap", late))
+        both_ways_ns(_write(tmp_path / "a.pcap", there), _write(tmp_path / "b.pcap", late))
 
 
 def _rtdip(sequence: int, size_bytes: int = 100) -> Any:
@@ -108,7 +108,7 @@ def _rtdip(sequence: int, size_bytes: int = 100) -> Any:
 def test_frames_of_rtdip_are_packets_too(tmp_path: Path) -> None:
     before = _write(tmp_path / "before.pcap", [(number * MS, _rtdip(number)) for number in range(20)])
     behind = _write(tmp_path / "behind.pcap", [(n * MS + 3 * MS, _rtdip(n)) for n in range(5, 25)])
-    assert median_transit_ns(before, behind) == 3 * MS
+    assert median_transits_ns(before, behind, [(None, None)]) == [3 * MS]
     packet = next(read_packets(before))
     assert (packet.destination_port, packet.payload_bytes, packet.source) == (20032, 100, "02:00:00:00:00:03")
     short = Ether(type=0x88B5) / Raw(bytes(11))
@@ -119,7 +119,7 @@ def test_too_few_packets_in_both_are_no_measurement(tmp_path: Path) -> None:
     before = _write(tmp_path / "before.pcap", [(number, _udp(number)) for number in range(9)])
     behind = _write(tmp_path / "behind.pcap", [(number + MS, _udp(number)) for number in range(50)])
     with pytest.raises(MeasurementError, match=r"before\.pcap, behind\.pcap: only 9 packets are in both"):
-        median_transit_ns(before, behind)
+        median_transits_ns(before, behind, [(None, None)])
 
 
 def test_a_capture_that_broke_off_gives_what_it_has(tmp_path: Path) -> None:
