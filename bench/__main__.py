@@ -2,6 +2,7 @@
 """Run a benchmark by its name; an error of bench or machine ends it with its exit code (docs/exit-codes.md).
 
     python -m bench NAME [OPTION...]    # without a name: print all names
+    python -m bench NAME --help         # what it compares, and its options
 
 What is missing here (3) is told from what is broken, also by a benchmark that lets such errors through.
 """
@@ -31,10 +32,12 @@ def run(module: str, options: Sequence[str] = ()) -> int:
 def main() -> int:
     """Run the benchmark of the command line; return its exit code."""
     files = benchmark_files(REPOSITORY)
-    if not sys.argv[1:]:
+    name, *options = sys.argv[1:] or [""]
+    if name in ("-h", "--help"):
+        print(__doc__)
+    if name in ("", "-h", "--help"):
         print("\n".join(files))
         return 0
-    name, *options = sys.argv[1:]
     name = name.replace("_", "-")
     if name not in files:
         return _say(ConfigError(f"bench: no benchmark {name!r}; allowed: {' '.join(files)}"))

@@ -38,6 +38,13 @@ def test_options_are_the_benchmarks() -> None:
     assert (done.returncode, "--windows" in done.stdout) == (0, True), done.stderr
 
 
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_says_how_and_names_all(option: str) -> None:
+    done = bench(option)
+    assert (done.returncode, done.stderr, "python -m bench NAME --help" in done.stdout) == (0, "", True)
+    assert done.stdout.endswith(bench().stdout)
+
+
 def test_an_unknown_name_is_bad_input() -> None:
     done = bench("time-turth")
     assert (done.returncode, "no benchmark 'time-turth'; allowed: clock " in done.stderr) == (2, True)
