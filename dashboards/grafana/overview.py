@@ -48,7 +48,8 @@ OVERVIEW = dashboard(
     ),
     stat(
         "Worst margin of the last run",
-        f"(limit - value - U) / limit of the requirement that came nearest. Below 0: no pass. {_OF_RUNS}",
+        "(limit - value - U) / limit of the requirement that came nearest, of the last run with a margin; "
+        f"a run without one may be newer. Below 0: no pass. {_OF_RUNS}",
         Values(RUN, {"margin": 'last("worst_margin_share")'}, by=("bench",)),
         width=5,
         steps=MARGIN,

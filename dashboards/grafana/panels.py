@@ -29,6 +29,7 @@ class Look:
     Attributes:
         label: What the axis says.
         log: Whether the axis is logarithmic.
+        both_signs: Whether a logarithmic axis has values below 0, too: linear within a nanosecond of 0.
         bars: Stacked bars instead of lines.
         limit: Draw a line there.
         legend: Figures beside each name.
@@ -36,6 +37,7 @@ class Look:
 
     label: str = ""
     log: bool = False
+    both_signs: bool = False
     bars: bool = False
     limit: float | None = None
     legend: tuple[str, ...] = ("lastNotNull", "max")
@@ -89,7 +91,7 @@ def time_series(
         "spanNulls": True,
         "axisPlacement": "auto",
         "axisLabel": look.label,
-        "scaleDistribution": {"type": "log", "log": 10} if look.log else {"type": "linear"},
+        "scaleDistribution": _scale(look),
         "stacking": {"mode": "normal" if look.bars else "none", "group": "A"},
         "thresholdsStyle": {"mode": "off" if look.limit is None else "dashed"},
     }
@@ -119,6 +121,14 @@ def time_series(
         defaults=defaults,
         overrides=tuple(overrides),
         interval=HOUR,
+    )
+
+
+def _scale(look: Look) -> JsonObject:
+    if not look.log:
+        return {"type": "linear"}
+    return (
+        {"type": "symlog", "log": 10, "linearThreshold": 1} if look.both_signs else {"type": "log", "log": 10}
     )
 
 

@@ -16,7 +16,16 @@ from dashboards.__main__ import main
 from dashboards.grafana.files import DASHBOARDS, MOUNTED_AT, files
 from dashboards.grafana.influxql import SUBJECT_VARIABLES
 from dashboards.grafana.model import COLUMNS, Panel, place
-from dashboards.points import MEASUREMENT_OF_QUANTITY, MEASUREMENTS, OUTCOME_CODE, RUN_TAGS, SERIES_TAGS
+from dashboards.points import (
+    EDGES,
+    MEASUREMENT_OF_QUANTITY,
+    MEASUREMENTS,
+    OUTCOME_CODE,
+    RUN_TAGS,
+    SERIES_TAGS,
+    SYNC,
+    VERDICT,
+)
 from tests.dashboards.grafana.queries import alert_rules, all_dashboards
 from tests.dashboards.two_years import SHARDS
 
@@ -129,6 +138,30 @@ def test_every_panel_says_its_unit_and_what_it_shows() -> None:
         if panel["type"] != "text":
             assert panel["fieldConfig"]["defaults"]["unit"], (uid, panel["title"])
             assert panel["description"], (uid, panel["title"])
+
+
+def without_room_below_zero(panels: list[Json]) -> list[str]:
+    """Return the panels whose axis ends above 0, though what they show can be below it."""
+    signed = re.compile(rf'\((?:"value_ns"|"margin_\w+")\) AS .* FROM "(?:{SYNC}|{EDGES}|{VERDICT})"')
+
+    def ends_above_zero(panel: Json) -> bool:
+        custom = panel["fieldConfig"]["defaults"].get("custom", {})
+        return custom.get("scaleDistribution", {}).get("type") == "log"
+
+    return [
+        panel["title"]
+        for panel in panels
+        if ends_above_zero(panel) and any(signed.search(target["query"]) for target in panel["targets"])
+    ]
+
+
+def test_a_mean_below_zero_is_drawn() -> None:
+    """Edges come early and clocks are behind: a plain logarithmic axis leaves such points out, silently."""
+    panels = [panel for _, panel in all_panels()]
+    assert without_room_below_zero(panels) == []
+    (delay,) = (panel for panel in panels if panel["title"] == "Delay of an edge")
+    delay["fieldConfig"]["defaults"]["custom"]["scaleDistribution"] = {"type": "log", "log": 10}
+    assert without_room_below_zero(panels) == ["Delay of an edge"]
 
 
 def not_shown(panels: list[Json]) -> list[str]:
