@@ -77,7 +77,7 @@ int server_open_socket(struct server *server)
 
 int64_t server_root_distance_ns(const struct server *server)
 {
-	return server->settings.root_distance_ns == SERVER_ROOT_AS_SAID ? server->said.root_distance_ns :
+	return server->settings.root_distance_ns == SERVER_ROOT_AS_SAID ? server->relied.root_distance_ns :
 									  server->settings.root_distance_ns;
 }
 
@@ -205,6 +205,7 @@ static int finish(struct server *server, const struct server_means *means, const
 		err = refused(server, means, reject);
 		return err ? err : SERVER_NOTHING;
 	}
+	server->relied = server->said;
 	server->received++;
 	server->heard_ticks = asking->received_ticks;
 	server->answered_ever = true;

@@ -33,7 +33,8 @@ struct server {
 	port_socket sock;
 	uint32_t sends;               /* since the socket was opened: keys of transmit stamps */
 	bool stamping;                /* the kernel stamps what the socket sends and receives */
-	struct exchange_server said;  /* of the last reply */
+	struct exchange_server said;  /* of the last reply, refused ones too */
+	struct exchange_server relied; /* of the last good one: what the time rests on */
 	bool answered_ever, denied;
 	bool kernel_stamps, interleaved; /* of the last sample */
 	bool contradicted;            /* it starts anew after a contradiction */
@@ -77,7 +78,7 @@ enum server_result {
  */
 int server_ask(struct server *server, const struct server_means *means, struct exchange_sample *sample, int *event);
 
-/** From the server to UTC, in ns: as set, or as it says. */
+/** From the server to UTC, in ns: as set, or as its last good reply says. */
 int64_t server_root_distance_ns(const struct server *server);
 
 #endif

@@ -75,8 +75,8 @@ static struct publish_words words_of(const struct service *service, uint32_t sta
 	};
 
 	if (best) {
-		words.leap = (int32_t)best->said.leap;
-		words.stratum = (int32_t)best->said.stratum + 1;
+		words.leap = (int32_t)best->relied.leap;
+		words.stratum = (int32_t)best->relied.stratum + 1;
 	}
 	return words;
 }
@@ -323,7 +323,7 @@ static void put_server(const struct service *service, int index, uint64_t now_ti
 	out->authenticated = server->settings.key && server->answered_ever;
 	out->key = server->settings.key;
 	out->heard_ticks = server->heard_ticks;
-	out->root_dispersion_ns = server->said.root_distance_ns;
+	out->root_dispersion_ns = server->relied.root_distance_ns;
 	out->sent = server->sent;
 	out->received = server->received;
 	if (line.valid) {

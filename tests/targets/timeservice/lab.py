@@ -175,6 +175,7 @@ class ToldServer:
         """Serve in a thread."""
         self.lie = HONEST
         self.ahead_s = 0.0
+        self.root_dispersion_s = 0.0
         self.requests: list[bytes] = []
         self._markers = 0
         self.before_answer: Callable[[socket.socket, bytes, tuple[str, int]], None] | None = None
@@ -195,6 +196,8 @@ class ToldServer:
 
     def _answer(self, request: bytes) -> bytes | None:
         packet = lying_answer(request, self.lie)
+        if packet is not None and self.root_dispersion_s:
+            packet = packet[:8] + round(self.root_dispersion_s * 65536).to_bytes(4, "big") + packet[12:]
         if packet is None or self.lie != HONEST or not self.ahead_s:
             return packet
         stamp = ntp_now(self.ahead_s).to_bytes(8, "big")

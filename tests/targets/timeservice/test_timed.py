@@ -138,6 +138,36 @@ def test_server_that_denies_is_asked_no_more(page: Path) -> None:
     assert timectl(page, "sources")["sources"][0]["state"] == "denied"
 
 
+def test_bound_keeps_the_distance_to_utc_when_an_answer_that_is_refused_says_none(page: Path) -> None:
+    """A kiss-of-death comes with a root dispersion of 0, of ntpd for one."""
+    with ToldServer() as server:
+        server.root_dispersion_s = 0.02
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
+            timed.syncs(3)
+            server.lie, server.root_dispersion_s = "kiss-rate", 0.0
+            timed.until_state("holdover")
+            sync = timed.syncs(2)
+            said = timed.ctl("tracking")
+    assert sync["bound_ns"] >= 20_000_000
+    assert said["synchronised"]
+    assert said["bound_ns"] >= 20_000_000
+    assert said["stratum"] == 2
+
+
+def test_server_that_is_no_longer_synchronised_is_held_over(page: Path) -> None:
+    """What it then says of its distance to UTC, chrony 1.5 s, is not of the time that it had told."""
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
+        timed.syncs(3)
+        before = check_true(page)
+        server.lie, server.root_dispersion_s = "stratum-16", 1.0
+        timed.until_state("holdover")
+        timed.syncs(2)
+        said = check_true(page)
+    assert said["state"] == "holdover"
+    assert said["bound_ns"] < before["bound_ns"] + 1_000_000
+    assert said["stratum"] == 2
+
+
 def test_jump_of_the_server_withdraws_the_time_and_then_steps_it(page: Path) -> None:
     with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
         timed.syncs(4)
