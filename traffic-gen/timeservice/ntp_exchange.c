@@ -135,6 +135,8 @@ static unsigned int check(struct ntp_exchange *exchange, const uint8_t *bytes, s
 		    (reply->origin == exchange->last_transmit || (exchange->last_receive && reply->origin == exchange->last_receive)))
 			reject = EXCHANGE_DUPLICATE;
 	}
+	if (reject == NTP_GOOD && ntp_to_utc_ns(reply->receive) > EXCHANGE_UTC_MAX_NS)
+		reject = NTP_STAMPS;
 	*ended = reject == NTP_GOOD || (reject >= NTP_KISS_OF_DEATH && reject < NTP_REJECTS);
 	/* Last: who does not know what was asked is not worth the work. But a kiss-of-death needs a MAC as well. */
 	if (*ended && exchange->key.id) {

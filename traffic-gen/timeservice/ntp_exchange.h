@@ -20,6 +20,12 @@
 
 #include "ntp/ntp_packet.h"
 
+/*
+ * Later than that, in the year 2096, is no time (the page tells none): NTP tells no era, and a server whose
+ * clock stands in 1970 seems to say 2106.
+ */
+#define EXCHANGE_UTC_MAX_NS INT64_C(4000000000000000000)
+
 /* Why a datagram is not used: those of ntp_packet.h, and these. */
 enum exchange_reject {
 	EXCHANGE_SOURCE = NTP_REJECTS, /* from another address or port than the server's */

@@ -10,6 +10,7 @@
 #include "port/port_clock.h"
 #include "version.h"
 
+_Static_assert(EXCHANGE_UTC_MAX_NS < TIMEPAGE_UTC_MAX_NS - 2 * TIMEPAGE_AGE_MAX_NS, "what servers say can be published");
 _Static_assert((int)EXCHANGE_REJECTS <= (int)TIMEPAGE_REJECTS, "reasons of a server");
 
 /* ---- the line ---------------------------------------------------------------------------------------------------- */

@@ -129,6 +129,18 @@ def test_lie_is_named_and_never_becomes_a_time(page: Path, lie: str, reason: str
     assert source["state"] in ("unreachable", "denied", "unfit")
 
 
+def test_server_whose_clock_stands_in_1970_is_refused(page: Path) -> None:
+    """Its stamps read as the year 2106: without a battery, and told to serve its own time."""
+    with ToldServer() as server:
+        server.ahead_s = 3600 - time.time()
+        with TimedProcess(page, "--server", server.text, *QUICK, "--batches", "4") as timed:
+            assert timed.process.wait(HANG_S) == 0
+        (source,) = timectl(page, "sourcestats")["sources"]
+    assert source["rejected"]["stamps"] > 0
+    assert source["received"] == 0
+    assert not timectl(page, "tracking")["synchronised"]
+
+
 def test_server_that_denies_is_asked_no_more(page: Path) -> None:
     with ToldServer() as server:
         server.lie = "kiss-deny"
