@@ -5,8 +5,8 @@
 
 #include "base/big_endian.h"
 
-/* Coarser clocks than a millisecond say nothing here; finer ones than 1 ns cannot be told. */
-enum { PRECISION_MIN_LOG2_S = -30, PRECISION_MAX_LOG2_S = -10 };
+/* Finer clocks than 1 ns cannot be told; coarser ones than a second are of no time that has a bound. */
+enum { PRECISION_MIN_LOG2_S = -30, PRECISION_MAX_LOG2_S = 0 };
 
 /* A server may read a stamp in steps, and add random bits below its precision: that much is no contradiction. */
 #define READING_NOISE_NS INT64_C(1000)
@@ -179,11 +179,21 @@ void exchange_rough_interval(const struct exchange_stamps *stamps, int64_t t2_ut
 	*high_ns = t2_utc_ns - stamps->t1_local_ns + wider_ns;
 }
 
+struct exchange_stamps ntp_exchange_rough_stamps(const struct ntp_exchange *exchange)
+{
+	struct exchange_stamps stamps = exchange->last;
+
+	stamps.error_ns += exchange->precision_ns;
+	return stamps;
+}
+
 bool ntp_exchange_rough(const struct ntp_exchange *exchange, int64_t *local_ns, int64_t *low_ns, int64_t *high_ns)
 {
+	struct exchange_stamps stamps = ntp_exchange_rough_stamps(exchange);
+
 	if (!exchange->answered)
 		return false;
-	exchange_rough_interval(&exchange->last, ntp_to_utc_ns(exchange->server_receive), local_ns, low_ns, high_ns);
+	exchange_rough_interval(&stamps, ntp_to_utc_ns(exchange->server_receive), local_ns, low_ns, high_ns);
 	return true;
 }
 
@@ -253,5 +263,6 @@ bool ntp_exchange_finish(struct ntp_exchange *exchange, const struct exchange_st
 	exchange->server_receive = reply->receive;
 	exchange->received = number;
 	exchange->last = *stamps;
+	exchange->precision_ns = precision_ns(reply->precision_log2_s);
 	return told;
 }

@@ -104,6 +104,7 @@ struct ntp_exchange {
 	uint64_t server_receive;   /* t2, as on the wire */
 	uint64_t received;         /* the number that stands for its reply's arrival */
 	struct exchange_stamps last;
+	int64_t precision_ns;      /* of the server's clock */
 	/* The reply that was taken and waits for ntp_exchange_finish(). */
 	struct ntp_reply reply;
 	bool reply_interleaved;
@@ -152,6 +153,9 @@ bool ntp_exchange_finish(struct ntp_exchange *exchange, const struct exchange_st
  * @return false: there is none. Offsets are of the server against local time.
  */
 bool ntp_exchange_rough(const struct ntp_exchange *exchange, int64_t *local_ns, int64_t *low_ns, int64_t *high_ns);
+
+/** The stamps of the last exchange for that; what the server's clock is read in steps of is in their error. */
+struct exchange_stamps ntp_exchange_rough_stamps(const struct ntp_exchange *exchange);
 
 /** The same of two stamps, and the server's stamp of receiving. */
 void exchange_rough_interval(const struct exchange_stamps *stamps, int64_t t2_utc_ns, int64_t *local_ns, int64_t *low_ns,

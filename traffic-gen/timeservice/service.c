@@ -321,6 +321,7 @@ static int check_run(struct service *service)
 {
 	struct server *server = NULL;
 	struct exchange_sample sample;
+	struct exchange_stamps stamps;
 	uint64_t received;
 	int event, result;
 
@@ -342,7 +343,8 @@ static int check_run(struct service *service)
 	if (server->received == received)
 		return 0;
 	if (service->settings->log_exchanges) {
-		result = timed_log_check(service->log, (int)(server - service->servers), &server->exchange.last,
+		stamps = ntp_exchange_rough_stamps(&server->exchange);
+		result = timed_log_check(service->log, (int)(server - service->servers), &stamps,
 					 ntp_to_utc_ns(server->exchange.server_receive));
 		if (result)
 			return result;

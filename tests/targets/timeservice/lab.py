@@ -176,6 +176,7 @@ class ToldServer:
         self.lie = HONEST
         self.ahead_s = 0.0
         self.root_dispersion_s = 0.0
+        self.precision_log2_s = -20
         self.requests: list[bytes] = []
         self._markers = 0
         self.before_answer: Callable[[socket.socket, bytes, tuple[str, int]], None] | None = None
@@ -198,10 +199,15 @@ class ToldServer:
         packet = lying_answer(request, self.lie)
         if packet is not None and self.root_dispersion_s:
             packet = packet[:8] + round(self.root_dispersion_s * 65536).to_bytes(4, "big") + packet[12:]
-        if packet is None or self.lie != HONEST or not self.ahead_s:
+        if packet is None or self.lie != HONEST:
             return packet
-        stamp = ntp_now(self.ahead_s).to_bytes(8, "big")
-        return packet[:32] + stamp + stamp
+        # A clock that is read in steps.
+        stamp = (ntp_now(self.ahead_s) >> 32 + self.precision_log2_s << 32 + self.precision_log2_s).to_bytes(
+            8, "big"
+        )
+        return (
+            packet[:3] + self.precision_log2_s.to_bytes(1, "big", signed=True) + packet[4:32] + stamp + stamp
+        )
 
     def _serve(self) -> None:
         while True:

@@ -129,6 +129,22 @@ def test_lie_is_named_and_never_becomes_a_time(page: Path, lie: str, reason: str
     assert source["state"] in ("unreachable", "denied", "unfit")
 
 
+@pytest.mark.parametrize("precision_log2_s", [-10, -6], ids=["1ms", "16ms"])
+def test_server_that_reads_its_clock_in_steps_is_off_by_no_more_than_the_bound(
+    page: Path, precision_log2_s: int
+) -> None:
+    """It says so by its precision: -6 is that of Windows' own service on older systems."""
+    with ToldServer() as server:
+        server.precision_log2_s = precision_log2_s
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
+            for _ in range(12):
+                timed.syncs(1)
+                said = check_true(page)
+            lines = [line for line in timed.seen if line["type"] == "contradiction"]
+    assert said["bound_ns"] < 3 * 10**9 >> -precision_log2_s
+    assert not lines
+
+
 def test_server_whose_clock_stands_in_1970_is_refused(page: Path) -> None:
     """Its stamps read as the year 2106: without a battery, and told to serve its own time."""
     with ToldServer() as server:

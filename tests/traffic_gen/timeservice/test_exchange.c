@@ -277,6 +277,28 @@ static void test_rough(void)
 	CHECK(low_ns <= scene.ahead_ns && scene.ahead_ns <= high_ns && high_ns - low_ns < 3 * (2 * WAY_NS + HELD_NS));
 }
 
+/* Of a clock that is read in steps, by both ways to an interval: the truth lies within wherever in a step it is. */
+static void test_coarse(int log2_s)
+{
+	int64_t step_ns = INT64_C(1000000000) >> -log2_s;
+
+	for (int64_t into_ns = 0; into_ns < step_ns; into_ns += step_ns / 8) {
+		struct scene scene;
+		int64_t local_ns, low_ns, high_ns, read_ns;
+
+		scene_init(&scene, false);
+		ask(&scene);
+		read_ns = (int64_t)scene.ticks + WAY_NS + scene.ahead_ns - into_ns;
+		answer(&scene, scene.request + 40, read_ns, read_ns);
+		scene.reply[3] = (uint8_t)log2_s;
+		CHECK_INT(take(&scene, NTP_PACKET_BYTES), NTP_GOOD);
+		CHECK(finish(&scene));
+		CHECK_THAT(scene.sample.precision_ns > step_ns, "precision");
+		CHECK(ntp_exchange_rough(&scene.exchange, &local_ns, &low_ns, &high_ns));
+		CHECK_THAT(low_ns <= scene.ahead_ns && scene.ahead_ns <= high_ns, "truth");
+	}
+}
+
 static void test_eras(void)
 {
 	CHECK_INT(ntp_to_utc_ns(ntp_from_realtime_ns(INT64_C(946684800) * NS_PER_S)), INT64_C(946684800) * NS_PER_S);
@@ -489,6 +511,8 @@ int main(void)
 	test_replays();
 	test_negative_delay();
 	test_rough();
+	for (int log2_s = -14; log2_s <= -2; log2_s += 4)
+		test_coarse(log2_s);
 	test_eras();
 	test_key_of_requests();
 	test_key_in_interleaved_mode();
