@@ -248,11 +248,19 @@ uint64_t bwtime_ticks(void)
 	return counter_now_kind() == PORT_COUNTER_NONE ? 0 : counter_now(true);
 }
 
+/* Whether the counter has gone on undisturbed since then, as far as the service knows. */
+static bool is_undisturbed(const struct timepage_line *line, uint64_t ticks)
+{
+	return !line->disrupted_ticks || (int64_t)(ticks - line->disrupted_ticks) >= 0;
+}
+
 /* Whether the line can tell a time there: not after its end, and before its beginning not further than it could reach. */
 static bool is_within(const struct timepage_line *line, uint64_t ticks)
 {
 	uint64_t distance = ticks - line->base_ticks;
 
+	if (!is_undisturbed(line, ticks))
+		return false;
 	if ((int64_t)distance >= 0)
 		return distance < timepage_usable_ticks(line);
 	distance = 0 - distance;
@@ -362,7 +370,8 @@ int bwtime_difference(struct bwtime *handle, uint64_t from_ticks, uint64_t to_ti
 	if (!forward)
 		apart = 0 - apart;
 	if (apart >> DIFFERENCE_SHIFT > (uint64_t)DIFFERENCE_LONGEST_NS ||
-	    fixed_mul(apart, handle->line.settled_mult) > (uint64_t)DIFFERENCE_LONGEST_NS)
+	    fixed_mul(apart, handle->line.settled_mult) > (uint64_t)DIFFERENCE_LONGEST_NS ||
+	    !is_undisturbed(&handle->line, forward ? from_ticks : to_ticks))
 		return BWTIME_BAD_ARGUMENT;
 	size_ns = (int64_t)fixed_mul(apart, handle->line.settled_mult);
 	*duration_ns = forward ? size_ns : -size_ns;

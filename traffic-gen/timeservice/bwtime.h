@@ -123,7 +123,8 @@ BWTIME_API uint64_t bwtime_ticks(void);
  * Times of earlier readings of the counter (bwtime_ticks), in any order; they do not count for "never backwards". Before the
  * last publication the bound grows as it does after it.
  *
- * @return as bwtime_now; BWTIME_BAD_ARGUMENT: further off than the page can tell, stamps up to there are written
+ * @return as bwtime_now; BWTIME_BAD_ARGUMENT: further off than the page can tell, or from before the time was last withdrawn or
+ *         stepped (the counter may have stood still); stamps up to there are written
  */
 BWTIME_API int bwtime_from_ticks(struct bwtime *handle, const uint64_t *ticks, size_t count, struct bwtime_stamp *stamps);
 
@@ -142,7 +143,7 @@ BWTIME_API int bwtime_past(struct bwtime *handle, int64_t realtime_ns, struct bw
  *
  * @param duration_ns  from the first one to the second; negative: the other way round
  * @param bound_ns     |duration_ns - true| is at most this; may be NULL
- * @return as bwtime_now; BWTIME_BAD_ARGUMENT: further apart
+ * @return as bwtime_now; BWTIME_BAD_ARGUMENT: further apart, or the time was withdrawn or stepped since the earlier one
  */
 BWTIME_API int bwtime_difference(struct bwtime *handle, uint64_t from_ticks, uint64_t to_ticks, int64_t *duration_ns,
 				 int64_t *bound_ns);

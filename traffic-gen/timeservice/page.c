@@ -34,6 +34,7 @@ enum {
 	WORD_STATE_AND_REASON,
 	WORD_LEAP_AND_STRATUM,
 	WORD_TAI_UTC,
+	WORD_DISRUPTED,
 	WORDS_USED,
 };
 
@@ -226,6 +227,7 @@ static void pack(const struct timepage_line *line, uint64_t words[TIMEPAGE_LINE_
 	words[WORD_STATE_AND_REASON] = line->state | (uint64_t)line->reason << 32;
 	words[WORD_LEAP_AND_STRATUM] = (uint32_t)line->leap | (uint64_t)(uint32_t)line->stratum << 32;
 	words[WORD_TAI_UTC] = (uint32_t)line->tai_utc_s;
+	words[WORD_DISRUPTED] = line->disrupted_ticks;
 }
 
 static void unpack(const uint64_t words[TIMEPAGE_LINE_WORDS], struct timepage_line *line)
@@ -254,6 +256,7 @@ static void unpack(const uint64_t words[TIMEPAGE_LINE_WORDS], struct timepage_li
 	line->leap = (int32_t)(uint32_t)words[WORD_LEAP_AND_STRATUM];
 	line->stratum = (int32_t)(uint32_t)(words[WORD_LEAP_AND_STRATUM] >> 32);
 	line->tai_utc_s = (int32_t)(uint32_t)words[WORD_TAI_UTC];
+	line->disrupted_ticks = words[WORD_DISRUPTED];
 }
 
 /* The writer sets the parity itself: after a writer that was killed half-way both copies are written anew. */

@@ -80,6 +80,7 @@ struct timepage_line {
 	struct scatter scatter;      /* variance of published - true at base_ticks, and its growth: the U of readers */
 	uint64_t heard_ticks;        /* of the last exchange that this rests on: since then the time runs free */
 	uint64_t disruptions;        /* how often time was withdrawn or stepped, counted since the boot */
+	uint64_t disrupted_ticks;    /* when that was last seen: the line tells nothing of readings before; 0: never */
 	uint64_t usable_until_ticks; /* afterwards: not synchronised */
 	uint64_t epoch;              /* + 1 at every step that was not slewed */
 	uint64_t publications;       /* timepage_publish counts them, on from a service before */

@@ -93,6 +93,7 @@ int64_t publish_line(const struct publish_settings *settings, const struct local
 		.scatter = scatter_later(&estimate->scatter, age_s),
 		.heard_ticks = words->heard_ticks,
 		.disruptions = last ? last->disruptions : 0,
+		.disrupted_ticks = last ? last->disrupted_ticks : 0,
 		.epoch = last ? last->epoch : 0,
 		.step_ns = last ? last->step_ns : 0,
 		.state = words->state,
@@ -107,6 +108,7 @@ int64_t publish_line(const struct publish_settings *settings, const struct local
 		if (llabs(correction_ns) > settings->step_ns) {
 			next->epoch++;
 			next->disruptions++;
+			next->disrupted_ticks = now_ticks;
 			next->step_ns = correction_ns;
 		} else if (correction_ns) {
 			slew(settings, local->hz, correction_ns, next);
@@ -140,6 +142,9 @@ void publish_withdraw(const struct timepage_line *last, const struct publish_wor
 	next->stratum = words->stratum;
 	next->tai_utc_s = words->tai_utc_s;
 	next->disruptions += words->disrupted;
+	/* The counter may stand still a second time before servers have told anew. */
+	if (words->disrupted || words->reason == TIMEPAGE_REASON_COUNTER_JUMPED)
+		next->disrupted_ticks = words->now_ticks;
 	if (words->state == TIMEPAGE_ENDED && !publish_gives_time(last->state))
 		end_without_time(next);
 }

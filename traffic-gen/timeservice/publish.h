@@ -23,6 +23,7 @@ struct publish_settings {
 struct publish_words {
 	uint32_t state, reason;
 	int32_t leap, stratum, tai_utc_s;
+	uint64_t now_ticks;
 	uint64_t heard_ticks; /* of the last exchange with a server that is combined */
 	bool disrupted;       /* time is withdrawn that was there: count it */
 };

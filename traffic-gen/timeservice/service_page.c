@@ -71,6 +71,7 @@ static struct publish_words words_of(const struct service *service, uint32_t sta
 		.leap = service->before.leap,
 		.stratum = service->before.stratum,
 		.tai_utc_s = (int32_t)service->settings->tai_utc_s,
+		.now_ticks = port_counter_read(),
 		.heard_ticks = heard_ticks(service),
 		.disrupted = !publish_gives_time(state) && had_time(&service->before),
 	};

@@ -171,7 +171,8 @@ static bool same(const struct timepage_line *a, const struct timepage_line *b)
 	       a->low_ns == b->low_ns && a->high_ns == b->high_ns && a->growth_ppb == b->growth_ppb &&
 	       a->scatter.offset_ns2 == b->scatter.offset_ns2 && a->scatter.cross_ns2_per_s == b->scatter.cross_ns2_per_s &&
 	       a->scatter.rate_ns2_per_s2 == b->scatter.rate_ns2_per_s2 && a->scatter.walk_ns2_per_s3 == b->scatter.walk_ns2_per_s3 &&
-	       a->heard_ticks == b->heard_ticks && a->disruptions == b->disruptions && a->usable_until_ticks == b->usable_until_ticks && a->epoch == b->epoch &&
+	       a->heard_ticks == b->heard_ticks && a->disruptions == b->disruptions &&
+	       a->disrupted_ticks == b->disrupted_ticks && a->usable_until_ticks == b->usable_until_ticks && a->epoch == b->epoch &&
 	       a->publications == b->publications && a->step_ns == b->step_ns && a->state == b->state && a->reason == b->reason &&
 	       a->leap == b->leap && a->stratum == b->stratum && a->tai_utc_s == b->tai_utc_s;
 }

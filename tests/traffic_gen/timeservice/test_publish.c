@@ -99,7 +99,8 @@ static void test_step(void)
 	struct local_time local = { ORIGIN_TICKS, UTC_NS, 1000000000 };
 	struct publish_settings settings = publish_default_settings();
 	struct estimate_line first = estimate(UTC_NS, 0, 0, 1000), second = estimate(UTC_NS, 3600 * NS_PER_S, 0, 1000);
-	struct publish_words withdrawn = { .state = TIMEPAGE_UNSYNCHRONISED, .reason = TIMEPAGE_REASON_CONTRADICTION, .disrupted = true };
+	struct publish_words withdrawn = { .state = TIMEPAGE_UNSYNCHRONISED, .reason = TIMEPAGE_REASON_CONTRADICTION,
+					   .now_ticks = ORIGIN_TICKS + 4000, .disrupted = true };
 	struct timepage_line last, between, next;
 
 	publish_line(&settings, &local, &first, ORIGIN_TICKS, NULL, &synchronised, &last);
@@ -113,9 +114,39 @@ static void test_step(void)
 	CHECK_INT(next.epoch, 8);
 	CHECK_INT(between.disruptions, 1);
 	CHECK_INT(next.disruptions, 2);
+	CHECK_INT(last.disrupted_ticks, 0);
+	CHECK_INT(between.disrupted_ticks, ORIGIN_TICKS + 4000);
+	CHECK_INT(next.disrupted_ticks, ORIGIN_TICKS + 5000);
 	CHECK_INT(next.step_ns, 3600 * NS_PER_S);
 	CHECK_INT(next.base_utc_ns, UTC_NS + 3600 * NS_PER_S + 5000);
 	CHECK_INT(next.mult, next.settled_mult);
+}
+
+/* The counter stood still, for so short a time that it is slewed: the line tells nothing of readings before. */
+static void test_pause(void)
+{
+	struct local_time local = { ORIGIN_TICKS, UTC_NS, 1000000000 };
+	struct publish_settings settings = publish_default_settings();
+	struct estimate_line first = estimate(UTC_NS, 0, 0, 1000), second = estimate(UTC_NS, 5000000, 0, 1000);
+	struct publish_words jumped = { .state = TIMEPAGE_UNSYNCHRONISED, .reason = TIMEPAGE_REASON_COUNTER_JUMPED,
+					.now_ticks = ORIGIN_TICKS + 4000, .disrupted = true };
+	struct publish_words starting = { .state = TIMEPAGE_UNSYNCHRONISED, .reason = TIMEPAGE_REASON_STARTING,
+					  .now_ticks = ORIGIN_TICKS + 4500 };
+	struct timepage_line last, between, next;
+
+	publish_line(&settings, &local, &first, ORIGIN_TICKS, NULL, &synchronised, &last);
+	settle(&last);
+	publish_withdraw(&last, &jumped, &between);
+	publish_withdraw(&between, &starting, &last);
+	CHECK_INT(publish_line(&settings, &local, &second, ORIGIN_TICKS + 5000, &last, &synchronised, &next), 5000000);
+	CHECK_INT(next.epoch, 0);
+	CHECK_INT(next.disruptions, 1);
+	CHECK_INT(next.disrupted_ticks, ORIGIN_TICKS + 4000);
+	jumped.now_ticks += 100;
+	jumped.disrupted = false; /* there was no time to withdraw */
+	publish_withdraw(&last, &jumped, &between);
+	CHECK_INT(between.disruptions, 1);
+	CHECK_INT(between.disrupted_ticks, ORIGIN_TICKS + 4100);
 }
 
 static void test_end_of_use(void)
@@ -187,6 +218,7 @@ int main(void)
 		test_slew(frequencies[i], -9000000);
 	}
 	test_step();
+	test_pause();
 	test_end_of_use();
 	test_end();
 	return check_result();

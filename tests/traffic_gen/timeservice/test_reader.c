@@ -382,6 +382,11 @@ static void test_from_ticks(void)
 	CHECK_INT(stamps[2].utc_ns, line.base_utc_ns);
 	CHECK_INT(bwtime_from_ticks(handle, distant, 2, stamps), BWTIME_BAD_ARGUMENT);
 	CHECK_INT(bwtime_from_ticks(handle, distant + 2, 1, stamps), BWTIME_BAD_ARGUMENT);
+	/* Before the time was withdrawn or stepped the counter may have stood still. */
+	line.disrupted_ticks = fake_ticks;
+	CHECK_INT(timepage_publish(page, &line), 0);
+	CHECK_INT(bwtime_from_ticks(handle, ticks, 1, stamps), BWTIME_BAD_ARGUMENT);
+	CHECK_INT(bwtime_from_ticks(handle, ticks + 1, 2, stamps), 0);
 	/* What was told of other instants does not hold the time up. */
 	CHECK_INT(now_ns(handle), line.base_utc_ns);
 	bwtime_close(handle);
@@ -424,6 +429,11 @@ static void test_difference(void)
 	CHECK_INT(duration_ns, -INT64_C(10000000000));
 	CHECK_INT(bwtime_difference(handle, fake_ticks, fake_ticks + 3601 * SECOND_TICKS, &duration_ns, NULL), BWTIME_BAD_ARGUMENT);
 	CHECK_INT(bwtime_difference(handle, 0, UINT64_MAX / 2, &duration_ns, NULL), BWTIME_BAD_ARGUMENT);
+	line.disrupted_ticks = fake_ticks - 5 * SECOND_TICKS;
+	CHECK_INT(timepage_publish(page, &line), 0);
+	CHECK_INT(bwtime_difference(handle, fake_ticks - 10 * SECOND_TICKS, fake_ticks, &duration_ns, NULL), BWTIME_BAD_ARGUMENT);
+	CHECK_INT(bwtime_difference(handle, fake_ticks, fake_ticks - 10 * SECOND_TICKS, &duration_ns, NULL), BWTIME_BAD_ARGUMENT);
+	CHECK_INT(bwtime_difference(handle, fake_ticks - 5 * SECOND_TICKS, fake_ticks, &duration_ns, NULL), 0);
 	bwtime_close(handle);
 	timepage_close(page);
 }

@@ -282,7 +282,10 @@ class Clock:
         return [_stamp(each) for each in raw]
 
     def from_ticks(self, ticks: list[int]) -> list[Stamp]:
-        """Return the times of earlier `Clock.ticks()`; raises BwtimeError."""
+        """Return the times of earlier `Clock.ticks()`; raises BwtimeError.
+
+        Those from before the time was last withdrawn or stepped have none.
+        """
         raw = (_Stamp * len(ticks))()
         numbers = (ctypes.c_uint64 * len(ticks))(*ticks)
         self._check(_library.bwtime_from_ticks(self._open(), numbers, len(ticks), raw))
