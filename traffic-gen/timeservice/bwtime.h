@@ -124,7 +124,7 @@ BWTIME_API uint64_t bwtime_ticks(void);
  * last publication the bound grows as it does after it.
  *
  * @return as bwtime_now; BWTIME_BAD_ARGUMENT: further off than the page can tell, or from before the time was last withdrawn or
- *         stepped (the counter may have stood still); stamps up to there are written
+ *         stepped (the counter may have stopped); stamps up to there are written
  */
 BWTIME_API int bwtime_from_ticks(struct bwtime *handle, const uint64_t *ticks, size_t count, struct bwtime_stamp *stamps);
 

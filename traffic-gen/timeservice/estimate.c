@@ -311,6 +311,7 @@ static void combine(struct estimate *estimate)
 	estimate->line = (struct estimate_line){
 		.valid = true,
 		.at_local_ns = now->at_local_ns,
+		.heard_local_ns = now->at_local_ns,
 		.offset_ns = interval->origin_ns + llround(offset_ns),
 		.rate_ppb = rate_ppb,
 		.low_ns = (int64_t)ceil(offset_ns - now->low_ns) + 1,

@@ -34,6 +34,7 @@ struct estimate_settings {
 struct estimate_line {
 	bool valid;
 	int64_t at_local_ns;
+	int64_t heard_local_ns;     /* of the last exchange that agrees */
 	int64_t offset_ns;
 	double rate_ppb;
 	int64_t low_ns, high_ns;    /* the true offset is within offset_ns - low_ns .. offset_ns + high_ns at at_local_ns, */

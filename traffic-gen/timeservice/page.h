@@ -64,6 +64,7 @@ enum timepage_reason {
 	TIMEPAGE_REASON_ENDED,                /* the service has ended */
 	TIMEPAGE_REASON_SETTING,              /* wrong configuration */
 	TIMEPAGE_REASON_NOT_AUTHENTICATED,    /* servers answer, but not with the key that they share with this machine */
+	TIMEPAGE_REASON_LEAP,                 /* an announced leap second has come, and no server has told the time since */
 	TIMEPAGE_REASONS,
 };
 

@@ -9,6 +9,7 @@
 #define SLEW_SHORTEST_S 1.0     /* small corrections need not be hurried */
 #define MULT_UNIT 281474976710656.0 /* 2^48 */
 #define USABLE_LONGEST_S (365.0 * 86400)
+#define DAY_NS (INT64_C(86400) * NS_PER_S)
 
 struct publish_settings publish_default_settings(void)
 {
@@ -40,6 +41,29 @@ static double usable_s(double bound_ns, double growth_ppb, double limit_ns)
 		return 0;
 	seconds = growth_ppb > 0 ? left_ns / growth_ppb : USABLE_LONGEST_S;
 	return seconds < USABLE_LONGEST_S ? seconds : USABLE_LONGEST_S;
+}
+
+/*
+ * Until the leap second that was announced, at the end of the day in which a server was heard last, the line holds at most: then UTC may be a
+ * second off, and only servers can tell. utc_ns: of the line's beginning.
+ */
+static void end_at_leap(const struct estimate_line *estimate, int64_t utc_ns, struct timepage_line *next)
+{
+	int64_t heard_utc_ns = estimate->heard_local_ns + estimate_offset_at(estimate, estimate->heard_local_ns);
+	int64_t leap_utc_ns = (heard_utc_ns / DAY_NS + 1) * DAY_NS - (next->leap == 2 ? NS_PER_S : 0);
+	double left_ns = (double)(leap_utc_ns - utc_ns), left_ticks;
+
+	if (next->leap != 1 && next->leap != 2)
+		return;
+	left_ns -= (double)next->high_ns + left_ns / NS_PER_S * (double)next->growth_ppb; /* UTC may be ahead by that */
+	left_ticks = left_ns * MULT_UNIT / (double)next->settled_mult;
+	if (left_ticks <= 0) {
+		next->state = TIMEPAGE_UNSYNCHRONISED;
+		next->reason = TIMEPAGE_REASON_LEAP;
+		next->usable_until_ticks = next->base_ticks;
+	} else if (left_ticks < (double)(next->usable_until_ticks - next->base_ticks)) {
+		next->usable_until_ticks = next->base_ticks + (uint64_t)left_ticks;
+	}
 }
 
 /* Go on from the last line: its time, and a rate that leads to the new one. */
@@ -118,6 +142,7 @@ int64_t publish_line(const struct publish_settings *settings, const struct local
 	bound_ns = (double)(next->low_ns > next->high_ns ? next->low_ns : next->high_ns);
 	next->usable_until_ticks =
 		now_ticks + (uint64_t)(usable_s(bound_ns, (double)next->growth_ppb, (double)settings->bound_max_ns) * (double)local->hz);
+	end_at_leap(estimate, utc_ns, next);
 	if (bound_ns >= (double)settings->bound_max_ns) {
 		next->state = TIMEPAGE_UNSYNCHRONISED;
 		next->reason = TIMEPAGE_REASON_BOUND;
@@ -142,7 +167,7 @@ void publish_withdraw(const struct timepage_line *last, const struct publish_wor
 	next->stratum = words->stratum;
 	next->tai_utc_s = words->tai_utc_s;
 	next->disruptions += words->disrupted;
-	/* The counter may stand still a second time before servers have told anew. */
+	/* The counter may stop a second time before servers have told anew. */
 	if (words->disrupted || words->reason == TIMEPAGE_REASON_COUNTER_JUMPED)
 		next->disrupted_ticks = words->now_ticks;
 	if (words->state == TIMEPAGE_ENDED && !publish_gives_time(last->state))

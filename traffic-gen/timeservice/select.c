@@ -158,7 +158,7 @@ int select_line(struct select_candidate *candidates, int count, int64_t at_local
 	struct said said[SELECT_MAX] = { 0 }, mean; /* of those that are not usable: weighted with 0, and so a number */
 	struct hull offsets, rates;
 	int usable = 0, edges = 0, same_edges = 0, combined;
-	int64_t from_ns = 0;
+	int64_t from_ns = 0, heard_local_ns = INT64_MIN;
 
 	*line = (struct estimate_line){ .valid = false };
 	for (int i = 0; i < count; i++) {
@@ -188,9 +188,14 @@ int select_line(struct select_candidate *candidates, int count, int64_t at_local
 		return 0;
 	combined = give_roles(candidates, said, count, &offsets);
 	mean = mean_of(candidates, said, count, &offsets, &rates);
+	for (int i = 0; i < count; i++)
+		if ((weight_of(&candidates[i], &said[i]) > 0 || (combined == 0 && candidates[i].usable)) &&
+		    candidates[i].line.heard_local_ns > heard_local_ns)
+			heard_local_ns = candidates[i].line.heard_local_ns;
 	*line = (struct estimate_line){
 		.valid = true,
 		.at_local_ns = at_local_ns,
+		.heard_local_ns = heard_local_ns,
 		.offset_ns = from_ns + llround(mean.offset_ns),
 		.rate_ppb = mean.rate_ppb,
 		.low_ns = (int64_t)ceil(mean.offset_ns - mean.low_ns) + 1,

@@ -355,7 +355,9 @@ static int check_run(struct service *service)
 		hurry(service, service->settings->quick_batches);
 		return 0;
 	}
-	return service->line.valid && service->state == TIMEPAGE_SYNCHRONISED ? service_publish(service, false) : 0;
+	return service->line.valid && (service->state == TIMEPAGE_SYNCHRONISED || service->reason == TIMEPAGE_REASON_LEAP) ?
+		       service_publish(service, false) :
+		       0;
 }
 
 static int between_run(struct service *service, int64_t now_monotonic_ns)

@@ -30,6 +30,7 @@ struct service {
 	struct timepage_line before;    /* of the page; state TIMEPAGE_NONE: nothing yet */
 	uint32_t state, reason;         /* of the page */
 	int combined;                   /* servers in the line */
+	int32_t leaps_s;                /* leap seconds since the start: what TAI - UTC has grown by */
 	bool held, ended;
 	bool key_told;                  /* the status' text is of a server's key */
 	int64_t interval_ns;            /* grows when servers complain */

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "port/port.h"
 #include "port/port_clock.h"
 #include "version.h"
@@ -70,7 +72,7 @@ static struct publish_words words_of(const struct service *service, uint32_t sta
 		.reason = reason,
 		.leap = service->before.leap,
 		.stratum = service->before.stratum,
-		.tai_utc_s = (int32_t)service->settings->tai_utc_s,
+		.tai_utc_s = service->settings->tai_utc_s ? (int32_t)service->settings->tai_utc_s + service->leaps_s : 0,
 		.now_ticks = port_counter_read(),
 		.heard_ticks = heard_ticks(service),
 		.disrupted = !publish_gives_time(state) && had_time(&service->before),
@@ -164,6 +166,18 @@ static void tell_key(struct service *service, uint32_t reason)
 	}
 }
 
+/* A step of a second that was announced changes TAI - UTC. */
+static void count_leap(struct service *service, int64_t step_ns, struct timepage_line *next)
+{
+	int32_t leap = service->before.leap, leap_s = leap == 1 ? 1 : leap == 2 ? -1 : 0;
+
+	if (!leap_s || llabs(step_ns + leap_s * NS_PER_S) > NS_PER_S / 2)
+		return;
+	service->leaps_s += leap_s;
+	if (next->tai_utc_s)
+		next->tai_utc_s += leap_s;
+}
+
 /* Publish what the servers say. */
 static int publish_selected(struct service *service, const struct estimate_line *line, uint64_t now_ticks, bool heard, bool told)
 {
@@ -178,6 +192,8 @@ static int publish_selected(struct service *service, const struct estimate_line 
 
 	correction_ns = publish_line(&service->settings->publish, &service->means.local, line, now_ticks, &service->before, &words,
 				     &next);
+	if (next.epoch != epoch)
+		count_leap(service, correction_ns, &next);
 	service->line = *line;
 	service->status.text[0] = '\0';
 	tell_key(service, words.reason);

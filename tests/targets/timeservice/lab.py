@@ -177,6 +177,7 @@ class ToldServer:
         self.ahead_s = 0.0
         self.root_dispersion_s = 0.0
         self.precision_log2_s = -20
+        self.leaps_at_ns: int | None = None
         self.requests: list[bytes] = []
         self._markers = 0
         self.before_answer: Callable[[socket.socket, bytes, tuple[str, int]], None] | None = None
@@ -201,13 +202,17 @@ class ToldServer:
             packet = packet[:8] + round(self.root_dispersion_s * 65536).to_bytes(4, "big") + packet[12:]
         if packet is None or self.lie != HONEST:
             return packet
+        ahead_s, leap = self.ahead_s, 0
+        if self.leaps_at_ns is not None:  # a second is inserted then, by its clock
+            leaps = time.time_ns() + round(ahead_s * 10**9) >= self.leaps_at_ns
+            ahead_s, leap = (ahead_s - 1, 0) if leaps else (ahead_s, 1)
         # A clock that is read in steps.
-        stamp = (ntp_now(self.ahead_s) >> 32 + self.precision_log2_s << 32 + self.precision_log2_s).to_bytes(
+        stamp = (ntp_now(ahead_s) >> 32 + self.precision_log2_s << 32 + self.precision_log2_s).to_bytes(
             8, "big"
         )
-        return (
-            packet[:3] + self.precision_log2_s.to_bytes(1, "big", signed=True) + packet[4:32] + stamp + stamp
-        )
+        precision = self.precision_log2_s.to_bytes(1, "big", signed=True)
+        first = (packet[0] | leap << 6).to_bytes(1, "big")
+        return first + packet[1:3] + precision + packet[4:32] + stamp + stamp
 
     def _serve(self) -> None:
         while True:

@@ -122,7 +122,34 @@ static void test_step(void)
 	CHECK_INT(next.mult, next.settled_mult);
 }
 
-/* The counter stood still, for so short a time that it is slewed: the line tells nothing of readings before. */
+/* An announced leap second ends the time, a little before UTC can be there by the interval; who was heard after it says that none came. */
+static void test_leap(int32_t leap, int64_t leap_utc_ns)
+{
+	const int64_t hour_ns = 3600 * NS_PER_S;
+	struct local_time local = { ORIGIN_TICKS, UTC_NS, 1000000000 };
+	struct publish_settings settings = publish_default_settings();
+	struct publish_words words = synchronised;
+	struct estimate_line line = estimate(leap_utc_ns - hour_ns, 0, 0, 1000);
+	struct timepage_line next;
+	int64_t early_ns;
+
+	words.leap = leap;
+	line.heard_local_ns = line.at_local_ns;
+	publish_line(&settings, &local, &line, local_to_ticks(&local, line.at_local_ns), NULL, &words, &next);
+	settle(&next);
+	early_ns = leap_utc_ns - timepage_utc_ns(&next, next.usable_until_ticks);
+	CHECK_INT(next.state, TIMEPAGE_SYNCHRONISED);
+	CHECK_THAT(early_ns >= 1000 && early_ns < 2000 + 50 * 3600, "%" PRId64 " ns before it", early_ns);
+
+	publish_line(&settings, &local, &line, local_to_ticks(&local, leap_utc_ns + NS_PER_S), NULL, &words, &next);
+	CHECK_INT(next.state, TIMEPAGE_UNSYNCHRONISED);
+	CHECK_INT(next.reason, TIMEPAGE_REASON_LEAP);
+	line.heard_local_ns = leap_utc_ns + NS_PER_S;
+	publish_line(&settings, &local, &line, local_to_ticks(&local, leap_utc_ns + NS_PER_S), NULL, &words, &next);
+	CHECK_INT(next.state, TIMEPAGE_SYNCHRONISED);
+}
+
+/* The counter was stopped for so short a time that it is slewed: the line tells nothing of readings before. */
 static void test_pause(void)
 {
 	struct local_time local = { ORIGIN_TICKS, UTC_NS, 1000000000 };
@@ -219,6 +246,8 @@ int main(void)
 	}
 	test_step();
 	test_pause();
+	test_leap(1, (UTC_NS / (86400 * NS_PER_S) + 1) * 86400 * NS_PER_S);
+	test_leap(2, (UTC_NS / (86400 * NS_PER_S) + 1) * 86400 * NS_PER_S - NS_PER_S);
 	test_end_of_use();
 	test_end();
 	return check_result();

@@ -382,7 +382,7 @@ static void test_from_ticks(void)
 	CHECK_INT(stamps[2].utc_ns, line.base_utc_ns);
 	CHECK_INT(bwtime_from_ticks(handle, distant, 2, stamps), BWTIME_BAD_ARGUMENT);
 	CHECK_INT(bwtime_from_ticks(handle, distant + 2, 1, stamps), BWTIME_BAD_ARGUMENT);
-	/* Before the time was withdrawn or stepped the counter may have stood still. */
+	/* Before the time was withdrawn or stepped the counter may have stopped. */
 	line.disrupted_ticks = fake_ticks;
 	CHECK_INT(timepage_publish(page, &line), 0);
 	CHECK_INT(bwtime_from_ticks(handle, ticks, 1, stamps), BWTIME_BAD_ARGUMENT);

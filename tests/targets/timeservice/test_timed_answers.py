@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bw-timed on the loopback: what a server says of itself beside its time, leap seconds too."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.patience import HANG_S
+from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer, check_true, timectl
+
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
+S_NS = 10**9
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """Return where the page is."""
+    return tmp_path / "page"
+
+
+def test_server_that_reads_its_clock_in_steps_is_off_by_no_more_than_the_bound(page: Path) -> None:
+    """It says so by its precision; this is that of Windows' own service on older systems."""
+    with ToldServer() as server:
+        server.precision_log2_s = -6
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
+            for _ in range(8):
+                timed.syncs(1)
+                check_true(page)
+            said = check_true(page)
+            contradictions = [line for line in timed.seen if line["type"] == "contradiction"]
+    assert said["bound_ns"] < 3 * S_NS >> 6
+    assert not contradictions
+
+
+def test_server_whose_clock_stands_in_1970_is_refused(page: Path) -> None:
+    """Its stamps read as the year 2106: without a battery, and told to serve its own time."""
+    with ToldServer() as server:
+        server.ahead_s = 3600 - time.time()
+        with TimedProcess(page, "--server", server.text, *QUICK, "--batches", "4") as timed:
+            assert timed.process.wait(HANG_S) == 0
+        (source,) = timectl(page, "sourcestats")["sources"]
+    assert source["rejected"]["stamps"] > 0
+    assert source["received"] == 0
+    assert not timectl(page, "tracking")["synchronised"]
+
+
+@pytest.mark.parametrize("heard", [True, False], ids=["heard", "lost"])
+def test_announced_leap_second_ends_the_time_until_a_server_is_heard(page: Path, heard: bool) -> None:
+    """What was learnt before is a second off from then on, whatever its bound says."""
+    day_ns = 86400 * S_NS
+    with ToldServer() as server:
+        midnight_ns = time.time_ns() + 8 * S_NS
+        ahead_ns = day_ns - midnight_ns % day_ns
+        server.ahead_s, server.leaps_at_ns = ahead_ns / S_NS, midnight_ns + ahead_ns
+        with TimedProcess(page, "--server", server.text, *QUICK, "--tai-utc-s", "37") as timed:
+            timed.syncs(3)
+            said = check_true(page, ahead_ns)
+            assert (said["leap"], said["tai_utc_s"]) == (1, 37)
+            if not heard:
+                server.lie = "silent"
+            while time.time_ns() < midnight_ns + S_NS:
+                before_ns = time.time_ns()
+                said = timed.ctl("tracking")
+                after_ns = time.time_ns()
+                if before_ns > midnight_ns and said["synchronised"]:
+                    assert said["epoch"] == 1, "a time of before"
+                elif after_ns < midnight_ns - S_NS // 10:
+                    assert said["synchronised"]
+            if not heard:
+                assert not said["synchronised"]
+                return
+            timed.until(lambda line: line["type"] == "step")
+            timed.syncs(1)
+            said = check_true(page, ahead_ns - S_NS)
+    assert (said["leap"], said["tai_utc_s"], round(said["step_ns"] / S_NS)) == (0, 38, -1)
+
+
+def test_bound_keeps_the_distance_to_utc_when_an_answer_that_is_refused_says_none(page: Path) -> None:
+    """A kiss-of-death comes with a root dispersion of 0, of ntpd for one."""
+    with ToldServer() as server:
+        server.root_dispersion_s = 0.02
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
+            timed.syncs(3)
+            server.lie, server.root_dispersion_s = "kiss-rate", 0.0
+            timed.until_state("holdover")
+            sync = timed.syncs(2)
+            said = timed.ctl("tracking")
+    assert sync["bound_ns"] >= 20_000_000
+    assert said["synchronised"]
+    assert said["bound_ns"] >= 20_000_000
+    assert said["stratum"] == 2
+
+
+def test_server_that_is_no_longer_synchronised_is_held_over(page: Path) -> None:
+    """What it then says of its distance to UTC, chrony 1.5 s, is not of the time that it had told."""
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
+        timed.syncs(3)
+        before = check_true(page)
+        server.lie, server.root_dispersion_s = "stratum-16", 1.0
+        timed.until_state("holdover")
+        timed.syncs(2)
+        said = check_true(page)
+    assert said["state"] == "holdover"
+    assert said["bound_ns"] < before["bound_ns"] + 1_000_000
+    assert said["stratum"] == 2
