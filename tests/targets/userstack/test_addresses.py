@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several addresses of IPv4: what is bound to each, what comes to each, what becomes of one removed."""
+"""Several addresses: what is bound to each, what comes to each, what becomes of one removed."""
 
 from __future__ import annotations
 
@@ -142,3 +142,21 @@ def test_there_is_room_for_sixteen(stack: Stack) -> None:
     sock = stack.open(DATAGRAMS).bind("10.2.0.99", PORT)
     stack.input(bytes(peer_of(stack, "10.2.0.99").datagram(b"last")))
     assert sock.receive() == b"last"
+
+
+@pytest.mark.parametrize("third", ["fd00:9::7", "fe80::7"])
+def test_there_is_room_for_three_of_ipv6(stack_of: StackMaker, third: str) -> None:
+    """Be they of a link or not: an address that the interface has, and the stack has not, is nobody's."""
+    own = [STACK_IPS[6], "fd00::7", third]
+    stack = stack_of(*own)
+    with pytest.raises(StackError) as refused:
+        stack.add_address("fd00::9")
+    assert refused.value.errno == errno.ENOSPC
+    stack.remove_address(own.pop(0))
+    stack.add_address("fd00::9")
+    sock = stack.open(DATAGRAMS, 6).bind("::", PORT)
+    for ip in (*own, "fd00::9"):
+        peer = Peer(stack, 6)
+        peer.stack_ip = ip
+        stack.input(bytes(peer.datagram(ip.encode())))
+        assert sock.receive() == ip.encode()

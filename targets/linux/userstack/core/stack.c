@@ -234,10 +234,22 @@ static void remove_ipv4(const ip_addr_t *ip)
 		set_first_ipv4(ipv4_addresses);
 }
 
+/* lwIP itself would keep the first place for an address of a link. */
+static int add_ipv6(const ip6_addr_t *ip)
+{
+	for (s8_t place = 0; place < LWIP_IPV6_NUM_ADDRESSES; place++) {
+		if (ip6_addr_isvalid(netif_ip6_addr_state(&interface, place)))
+			continue;
+		netif_ip6_addr_set(&interface, place, ip);
+		netif_ip6_addr_set_state(&interface, place, IP6_ADDR_PREFERRED);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
 int stack_add_address(const struct stack_address *address)
 {
 	ip_addr_t ip;
-	s8_t place;
 
 	stack_address_to_lwip(address, &ip);
 	if (ip_addr_isany(&ip))
@@ -246,10 +258,7 @@ int stack_add_address(const struct stack_address *address)
 		return 0;
 	if (IP_IS_V4_VAL(ip))
 		return add_ipv4(ip_2_ip4(&ip));
-	if (netif_add_ip6_address(&interface, ip_2_ip6(&ip), &place) != ERR_OK)
-		return -ENOSPC;
-	netif_ip6_addr_set_state(&interface, place, IP6_ADDR_PREFERRED);
-	return 0;
+	return add_ipv6(ip_2_ip6(&ip));
 }
 
 int stack_remove_address(const struct stack_address *address)
