@@ -172,6 +172,7 @@ class Stack:
             ("stack_info", c_int, (c_void_p, POINTER(Info))),
             ("stack_add_address", c_int, (POINTER(_Address),)),
             ("stack_remove_address", c_int, (POINTER(_Address),)),
+            ("stack_set_mtu", c_int, (c_size_t,)),
             ("stack_set_source", None, (c_void_p, POINTER(_Address))),
             ("stack_counts", None, (POINTER(_Counts),)),
         ):
@@ -237,6 +238,10 @@ class Stack:
     def remove_address(self, ip: str) -> None:
         """Take an address of the interface away."""
         self.call("stack_remove_address", _address((ip, 0)))
+
+    def set_mtu(self, mtu_bytes: int) -> None:
+        """Set the interface's largest packet."""
+        self.call("stack_set_mtu", mtu_bytes)
 
     def set_source(self, sock: Socket, ip: str) -> None:
         """Say from which address a socket that is bound to all sends."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of an interface with several addresses of IPv4: which they serve, and which they send from."""
+"""Programs of an interface with several addresses: which serve, and which they send from; another MTU."""
 
 from __future__ import annotations
 
@@ -170,6 +170,70 @@ def test_addresses_beyond_sixteen_are_the_kernels(lab: AccelLab) -> None:
     assert carried == [True, False]
     for ip in MANY:
         address(lab.near, "delete", ip)
+
+
+def test_all_three_addresses_of_ipv6_serve(lab: AccelLab) -> None:
+    """A program has a port on all of them, so the kernel's stack gets no packet of any."""
+    near = SERVER.replace("HERE", "'::'").replace("FAMILY", "socket.AF_INET6")
+    near += "for _ in range(3):\n    print(server.accept()[0].getsockname()[0], flush=True)\n"
+    own = [NEAR[6], "fd98::11", "fd99::1"]
+    for ip in own[1:]:
+        address(lab.near, "add", ip, 64)
+    wait_until(lambda: not tentative(lab.near), "addresses to be there")
+    server = lab.python(lab.near, near)
+    assert server.line() == "ready"
+    subprocess.run(["ip", "-n", lab.far, "route", "add", "fd99::/64", "dev", INTERFACE], check=True)
+    for ip in own:
+        lab.python(lab.far, f"socket.create_connection(({ip!r}, 5001), {HANG_S})", kernel=True).result()
+        assert server.line() == ip
+    server.result()
+    for ip in own[1:]:
+        address(lab.near, "delete", ip, 64)
+
+
+def tentative(namespace: str) -> bytes:
+    argv = ["ip", "-n", namespace, "address", "show", "dev", INTERFACE, "tentative"]
+    return subprocess.run(argv, check=True, capture_output=True, timeout=HANG_S).stdout
+
+
+@pytest.mark.parametrize("mtu_bytes", [1400, 1000])
+def test_a_stream_goes_on_with_a_smaller_mtu(lab: AccelLab, mtu_bytes: int) -> None:
+    """One that is open when the interface's MTU becomes smaller, and one that is opened then."""
+    near = """
+for _ in range(2):
+    conn = socket.create_connection((FAR, 5007))
+    conn.sendall(bytes(100000))
+    print("half", flush=True)
+    input()
+    conn.sendall(bytes(1000000))
+    conn.shutdown(socket.SHUT_WR)
+    print(conn.recv(100), flush=True)
+"""
+    far = """
+server = socket.create_server((FAR, 5007))
+print("ready", flush=True)
+for _ in range(2):
+    conn = server.accept()[0]
+    size = 0
+    while piece := conn.recv(1 << 16):
+        size += len(piece)
+    conn.sendall(str(size).encode())
+"""
+    server = lab.python(lab.far, for_family(far, 4), kernel=True)
+    assert server.line() == "ready"
+    client = lab.python(lab.near, for_family(near, 4))
+    try:
+        for _ in range(2):
+            assert client.line() == "half"
+            set_mtu(lab.near, mtu_bytes)
+            client.tell("")
+            assert client.line() == "b'1100000'"
+    finally:
+        set_mtu(lab.near, 1500)
+
+
+def set_mtu(namespace: str, mtu_bytes: int) -> None:
+    subprocess.run(["ip", "-n", namespace, "link", "set", INTERFACE, "mtu", str(mtu_bytes)], check=True)
 
 
 def test_the_same_port_of_another_address_is_another_programs(lab: AccelLab) -> None:

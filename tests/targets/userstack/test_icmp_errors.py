@@ -112,6 +112,32 @@ def test_rfc_1191_rfc_8201_segments_become_smaller(peer: Peer, mtu_bytes: int) -
     assert sock.get(SEGMENT_BYTES) == mtu_bytes - HEADERS_BYTES[peer.family]
 
 
+@pytest.mark.parametrize("mtu_bytes", [1400, 1280])
+def test_a_smaller_mtu_of_the_interface_makes_segments_smaller(peer: Peer, mtu_bytes: int) -> None:
+    """Of connections that are there, and of later ones; nobody says so by ICMP."""
+    sock = peer.connected()
+    sent_by(peer, sock)
+    peer.stack.set_mtu(mtu_bytes)
+    again = sizes(peer)
+    assert again
+    assert max(again) == mtu_bytes
+    later = Peer(peer.stack, peer.family, port=peer.port + 1)
+    later.listener = peer.listener
+    assert len(sent_by(later, later.connected())) == mtu_bytes
+
+
+@pytest.mark.parametrize("mtu_bytes", [1000, 68])
+def test_an_mtu_that_is_too_small_for_ipv6(peer4: Peer, mtu_bytes: int) -> None:
+    test_a_smaller_mtu_of_the_interface_makes_segments_smaller(peer4, mtu_bytes)
+
+
+def test_a_larger_mtu_of_the_interface_is_for_later_connections(peer: Peer) -> None:
+    sock = peer.connected()
+    before = sock.get(SEGMENT_BYTES)
+    peer.stack.set_mtu(9000)
+    assert len(sent_by(peer, sock)) == before + HEADERS_BYTES[peer.family]
+
+
 def test_a_stream_is_whole_after_its_segments_became_smaller(peer: Peer) -> None:
     sock = peer.connected()
     data = bytes(range(256)) * 40

@@ -17,7 +17,7 @@
 #include "lwip/timeouts.h"
 #include "lwip/udp.h"
 
-enum { MTU_MIN_BYTES = 1280, MTU_MAX_BYTES = 65535, IPV4_ADDRESSES = 16 };
+enum { MTU_MIN_BYTES = 68, MTU_MAX_BYTES = 65535, IPV4_ADDRESSES = 16 };
 
 struct stack_host stack_host_calls;
 void *stack_host_argument;
@@ -280,6 +280,7 @@ int stack_set_mtu(size_t mtu_bytes)
 	if (mtu_bytes < MTU_MIN_BYTES || mtu_bytes > MTU_MAX_BYTES)
 		return -EINVAL;
 	interface.mtu = (u16_t)mtu_bytes;
+	stack_tcp_mtu_changed((u16_t)mtu_bytes);
 	return 0;
 }
 

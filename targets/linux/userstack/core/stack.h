@@ -46,7 +46,7 @@ int stack_init(const struct stack_host *host, void *argument, uint64_t now_us);
 int stack_add_address(const struct stack_address *address);
 int stack_remove_address(const struct stack_address *address);
 
-/** Set the interface's largest packet, 1280..65535 bytes. @return 0 or -EINVAL */
+/** Set the interface's largest packet, 68..65535 bytes: connections send no larger one from now on. @return 0 or -EINVAL */
 int stack_set_mtu(size_t mtu_bytes);
 
 /** Tell the time: timers that are due run. It never goes back. */

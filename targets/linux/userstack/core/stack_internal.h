@@ -103,6 +103,8 @@ bool stack_icmp_input(const uint8_t *packet, size_t size_bytes);
 void stack_tcp_unreachable(const struct stack_address *local, const struct stack_address *remote, uint32_t sequence, int err);
 /** Hear that it was too large for a link of its way. */
 void stack_tcp_too_big(const struct stack_address *local, const struct stack_address *remote, uint32_t sequence, uint32_t mtu_bytes);
+/** Hear that the interface takes packets of this size. */
+void stack_tcp_mtu_changed(uint16_t mtu_bytes);
 /** Hear that a datagram did not reach its peer: the socket that is connected to it has an error. */
 void stack_udp_unreachable(const struct stack_address *local, const struct stack_address *remote, int err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an error of ICMP does to a connection. It has to quote a segment that is under way (RFC 5927): a forger has to guess. */
+/* What an error of ICMP, or another MTU of the interface, does to a connection. An error has to quote a segment that is under way (RFC 5927): a forger has to guess. */
 #include "stack_internal.h"
 
 #include "lwip/priv/tcp_priv.h"
@@ -21,6 +21,12 @@ static struct tcp_pcb *find(const struct stack_address *local, const struct stac
 	return pcb && TCP_SEQ_GEQ(sequence, pcb->lastack) && TCP_SEQ_LT(sequence, pcb->snd_nxt) ? pcb : NULL;
 }
 
+/* Let segments be no larger than packets of this size. */
+static void fit_into(struct tcp_pcb *pcb, u16_t mtu_bytes)
+{
+	tcp_lower_mss(pcb, (u16_t)(mtu_bytes - TCP_HEADER_BYTES - (IP_IS_V4(&pcb->remote_ip) ? IPV4_BYTES : IPV6_BYTES)));
+}
+
 void stack_tcp_unreachable(const struct stack_address *local, const struct stack_address *remote, uint32_t sequence, int err)
 {
 	struct tcp_pcb *pcb = find(local, remote, sequence);
@@ -36,14 +42,18 @@ void stack_tcp_unreachable(const struct stack_address *local, const struct stack
 
 void stack_tcp_too_big(const struct stack_address *local, const struct stack_address *remote, uint32_t sequence, uint32_t mtu_bytes)
 {
-	bool is_ipv4 = local->family == STACK_IPV4;
-	uint32_t least_bytes = is_ipv4 ? IPV4_MTU_MIN_BYTES : IPV6_MTU_MIN_BYTES;
-	uint32_t headers_bytes = TCP_HEADER_BYTES + (is_ipv4 ? IPV4_BYTES : IPV6_BYTES);
+	uint32_t least_bytes = local->family == STACK_IPV4 ? IPV4_MTU_MIN_BYTES : IPV6_MTU_MIN_BYTES;
 	struct tcp_pcb *pcb = find(local, remote, sequence);
 
 	if (!pcb || mtu_bytes > UINT16_MAX)
 		return;
 	if (mtu_bytes < least_bytes)
 		mtu_bytes = least_bytes;
-	tcp_lower_mss(pcb, (u16_t)(mtu_bytes - headers_bytes));
+	fit_into(pcb, (u16_t)mtu_bytes);
+}
+
+void stack_tcp_mtu_changed(uint16_t mtu_bytes)
+{
+	for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next)
+		fit_into(pcb, mtu_bytes);
 }
