@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -46,6 +47,14 @@ int local_connect(const char *path)
 	return connection;
 }
 
+/* Whether a path is a socket's, and no file's, to which connect(2) is refused, too. */
+static bool is_socket(const char *path)
+{
+	struct stat about;
+
+	return lstat(path, &about) == 0 && S_ISSOCK(about.st_mode);
+}
+
 int local_listen(const char *path, int64_t group)
 {
 	struct sockaddr_un address;
@@ -54,7 +63,7 @@ int local_listen(const char *path, int64_t group)
 	if (err)
 		return err;
 	probe = local_connect(path);
-	if (probe == -ECONNREFUSED)
+	if (probe == -ECONNREFUSED && is_socket(path))
 		unlink(path);
 	if (probe >= 0)
 		close(probe);

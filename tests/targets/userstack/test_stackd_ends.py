@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.patience import wait_until
+from tests.patience import HANG_S, wait_until
 from tests.targets.bpf_objects import held_by, map_exists, program_exists
 from tests.targets.userstack.stackd_lab import INTERFACE, OWN, PEER, StackdLab, ip
 from tests.targets.userstack.stackd_packets import PEER_PORT, PORT
@@ -131,3 +131,23 @@ def test_a_service_that_cannot_begin_says_why(driver_lab: StackdLab) -> None:
     ip("-n", lab.own, "link", "delete", INTERFACE)
     assert lab.service.process.wait() == 5
     assert "the interface has gone" in lab.service.errors()
+
+
+def test_a_file_in_the_place_of_the_socket_stays(driver_lab: StackdLab) -> None:
+    """A path that was mistyped costs nobody a file."""
+    lab = driver_lab
+    lab.service.stop()
+    assert lab.service.process.wait() == 0
+    for place in ("results.json", "folder", "link"):
+        file = lab.folder / place
+        if place == "folder":
+            file.mkdir()
+        elif place == "link":
+            file.symlink_to(lab.folder / "results.json")
+        else:
+            file.write_text("results")
+        tool = lab.start("serve", "--interface", INTERFACE, "--socket", str(file))
+        assert tool.process.wait(HANG_S) == 3
+        assert "in use" in tool.errors()
+        assert file.exists()
+    assert (lab.folder / "results.json").read_text() == "results"
