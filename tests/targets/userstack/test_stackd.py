@@ -49,14 +49,16 @@ fragment: Callable[..., list[Packet]] = getattr(inet, "fragment")  # noqa: B009
 fragment6: Callable[..., list[Packet]] = getattr(inet6, "fragment6")  # noqa: B009
 
 
-def fragments(family: Family, data: bytes) -> list[Packet]:
-    """Return the fragments of a datagram from the program's end."""
-    whole = datagram(family, data)
+def fragments(
+    family: Family, data: bytes, *, source: str = "", destination: str = "", port: int = PEER_PORT
+) -> list[Packet]:
+    """Return the fragments of a datagram, unless told otherwise from the program's end."""
+    header = LAYER[family](src=source or OWN[family], dst=destination or PEER[family])
+    whole = header / UDP(sport=PORT, dport=port) / data
     if family == 4:
         whole.id = 77
         return fragment(IP(bytes(whole)), fragsize=1480)
-    checked = IPv6(bytes(whole))
-    packet = IPv6(src=OWN[6], dst=PEER[6]) / IPv6ExtHdrFragment(id=77) / checked.payload
+    packet = header / IPv6ExtHdrFragment(id=77) / IPv6(bytes(whole)).payload
     return fragment6(packet, 1500)
 
 
@@ -199,6 +201,24 @@ def test_fragments_follow_their_first(lab: StackdLab) -> None:
             program.send_frame(outgoing(lab, part))
         assert peer.recvfrom(5000)[0] == data
         assert drops(lab) == {}
+
+
+def test_fragments_with_the_number_of_an_older_packet(lab: StackdLab, family: Family) -> None:
+    """Numbers come again (of IPv4 there are 65536): those of a packet for the kernel are the kernel's."""
+    program = lab.connect()
+    lab.own_port(program, socket.SOCK_DGRAM, PORT, OWN[family])
+    kernels = lab.socket(lab.own, socket.SOCK_DGRAM, OWN[family], PORT + 1)
+    raw = lab.raw(lab.peer)
+    data = os.urandom(2000)
+    for port in (PORT, PORT + 1, PORT):
+        for part in fragments(family, data, source=PEER[family], destination=OWN[family], port=port):
+            raw.send(bytes(Ether(dst=lab.mac(lab.own), src=lab.mac(lab.peer)) / part))
+        if port == PORT + 1:
+            assert kernels.recvfrom(5000)[0] == data
+        else:
+            came = [Ether(program.take_frame() or b"") for _ in range(2)]
+            assert joined(family, came)[8:] == data
+    assert program.nothing_comes()
 
 
 def test_errors_reach_who_has_sent(driver_lab: StackdLab, family: Family) -> None:

@@ -26,6 +26,7 @@ enum {
 static void *(*const map_lookup)(const void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*const map_update)(const void *map, const void *key, const void *value, uint64_t flags) =
 	(void *)BPF_FUNC_map_update_elem;
+static long (*const map_delete)(const void *map, const void *key) = (void *)BPF_FUNC_map_delete_elem;
 static uint64_t (*const frame_bytes)(struct xdp_md *frame) = (void *)BPF_FUNC_xdp_get_buff_len;
 
 /* Bytes of a frame, which may be in several buffers: 0, or less than that if it is shorter. */

@@ -87,8 +87,10 @@ ALWAYS_INLINE uint32_t receiver_of(struct xdp_md *context, const struct packet *
 	if (!packet->has_ports)
 		return if_still_there(map_lookup(&fragments_in, &packet->key));
 	number = owner_of(protocol, &packet->key.destination, packet->ports[1]);
-	if (number && packet->fragment)
+	if (packet->fragment && number)
 		map_update(&fragments_in, &packet->key, &number, BPF_ANY);
+	else if (packet->fragment) /* an older packet may have had its number */
+		map_delete(&fragments_in, &packet->key);
 	return number;
 }
 
