@@ -19,6 +19,10 @@ static int kernel; /* the end from which the kernel's messages come */
 static uint8_t macs[256]; /* by the last byte of the address */
 static unsigned int looked_up, told;
 static uint8_t last_told;
+static int32_t last_result;
+static uint8_t router = ROUTER;
+static unsigned int asks;
+static int known; /* what the kernel says of a neighbour */
 static bool overrun; /* the socket had no room for all that the kernel said */
 
 /* On the net 10.0.1.0/24 are neighbours, and one router to all others. */
@@ -32,7 +36,7 @@ int netlink_route(int netlink, const struct path_address *to, uint32_t interface
 	(void)netlink;
 	*route = (struct netlink_route){ .interface_index = interface_index, .unicast = true, .next = *to };
 	if (to->ip[2] != ON_LINK)
-		route->next = address_of(ON_LINK, ROUTER);
+		route->next = address_of(ON_LINK, router);
 	looked_up++;
 	return 0;
 }
@@ -41,8 +45,9 @@ int netlink_neighbour(int netlink, uint32_t interface_index, const struct path_a
 {
 	(void)netlink;
 	(void)interface_index;
-	mac[PATH_MAC_BYTES - 1] = macs[neighbour->ip[3]];
-	return 0;
+	if (!known)
+		mac[PATH_MAC_BYTES - 1] = macs[neighbour->ip[3]];
+	return known;
 }
 
 bool netlink_neighbour_is_fixed(int netlink, uint32_t interface_index, const struct path_address *neighbour)
@@ -58,6 +63,7 @@ int netlink_ask_neighbour(int netlink, uint32_t interface_index, const struct pa
 	(void)netlink;
 	(void)interface_index;
 	(void)neighbour;
+	asks++;
 	return 0;
 }
 
@@ -66,6 +72,7 @@ void send_event(const struct client *client, const struct stackd_answer *event)
 	(void)client;
 	told++;
 	last_told = event->ip[3];
+	last_result = event->result;
 }
 
 /* In the place of the C library's. */
@@ -109,7 +116,7 @@ static unsigned int hear(bool *interface)
 {
 	struct netlink_changes changes;
 
-	looked_up = told = 0;
+	looked_up = told = asks = 0;
 	netlink_changes(service.events, INTERFACE, &changes);
 	*interface = changes.interface;
 	resolve_again(&service, &changes);
@@ -233,6 +240,31 @@ static void test_lost_messages_concern_all(void)
 	CHECK(interface);
 }
 
+/* Nobody has asked the other router yet, which says nothing of it. */
+static void test_another_router_is_asked(void)
+{
+	const struct rtmsg route = { .rtm_family = AF_INET };
+	const struct path_address to = address_of(FAR, 2);
+	struct stackd_request request = { .verb = STACKD_RESOLVE, .family = AF_INET };
+	struct stackd_answer answer = { 0 };
+	bool interface;
+
+	known = -EINPROGRESS;
+	memcpy(request.ip, to.ip, sizeof(to.ip));
+	resolve(&service, &service.clients[0], &request, &answer);
+	CHECK_INT(answer.result, -EINPROGRESS);
+	known = -ENOENT;
+	router = STRANGER;
+	say(RTM_NEWROUTE, &route, sizeof(route), NULL);
+	hear(&interface);
+	CHECK_INT(asks, PEERS + 1); /* also for those whose neighbour was forgotten */
+	CHECK_INT(told, 0);
+	say(RTM_NEWROUTE, &route, sizeof(route), NULL);
+	hear(&interface);
+	CHECK_INT(told, 1); /* it was asked, and is gone */
+	CHECK_INT(last_result, -EHOSTUNREACH);
+}
+
 int main(void)
 {
 	begin();
@@ -242,5 +274,6 @@ int main(void)
 	test_rest_concerns_all();
 	test_more_than_has_room_concerns_all();
 	test_lost_messages_concern_all();
+	test_another_router_is_asked();
 	return check_result();
 }

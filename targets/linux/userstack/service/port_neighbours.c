@@ -41,6 +41,7 @@ static int32_t first_result(const struct service *service, const struct path_add
 /* Look up the way to an address. @param first  whether a program asks */
 static void look_up(const struct service *service, struct asked *asked, bool first)
 {
+	const struct path_address before = asked->next;
 	struct netlink_route route;
 	int found;
 
@@ -56,6 +57,8 @@ static void look_up(const struct service *service, struct asked *asked, bool fir
 		return;
 	}
 	found = netlink_neighbour(service->netlink, service->interface.index, &route.next, asked->mac);
+	if (asked->result && !is_same(&before, &route.next)) /* what another neighbour did not answer says nothing of this one */
+		asked->result = -ENETUNREACH;
 	asked->result = first ? first_result(service, &route.next, found) : later_result(service, &route.next, asked->result, found);
 }
 
