@@ -3,6 +3,7 @@
 #include "stack_internal.h"
 #include "recovery.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -18,6 +19,8 @@
 #include "lwip/udp.h"
 
 enum { MTU_MIN_BYTES = 68, MTU_MAX_BYTES = 65535, IPV4_ADDRESSES = 16 };
+
+static_assert(sizeof(STAT_COUNTER) == sizeof(uint64_t), "counters never fall");
 
 struct stack_host stack_host_calls;
 void *stack_host_argument;
