@@ -111,7 +111,8 @@ def _judge_device(record: Record, file: Path) -> Iterator[str]:
 def _judge_sums(record: Record, file: Path) -> Iterator[str]:
     facts, pairs = _read(file)
     yield from _size_objections(record, facts)
-    left_out = set(facts.get("left_out_of_sums") or ()) & {each["device"] for each in facts["injected"]}
+    waiting = {each.get(key) for each in facts["injected"] for key in ("device", "control")}
+    left_out = set(facts.get("left_out_of_sums") or ()) & waiting
     yield from _of_sums(record, pairs, [not {each.asker, each.reflector} & left_out for each in pairs])
 
 

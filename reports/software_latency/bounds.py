@@ -13,10 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reports.software_latency.trips import TRIPS_MIN, Floats, PairResult, PairTrips
+from reports.software_latency.trips import LAGS_MAX, TRIPS_MIN, Floats, PairTrips, kpss
 
 STRETCHES = 4
+WANDERS_LIMIT = 0.463
+"""What one stationary series in twenty exceeds: a false alarm makes U larger, and no more."""
+TURNS_MIN = 24
+"""Fewer do not show a trend: the statistic of a straight line would be below its limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +39,14 @@ class Bound:
     words: str
 
 
-def partner_bounds(design: Floats, measured: Sequence[PairResult], means: Floats) -> Floats:
+def partner_bounds(design: Floats, values: Floats, means: Floats) -> Floats:
     """Return how far each kind's mean moves with its partners, in ns, shape (kinds,).
 
     Args:
         design: How often each kind is in each pair, shape (pairs, kinds).
-        measured: One a pair.
+        values: Mean of each pair, or by how much it changed, shape (pairs,).
         means: Of each kind, by all pairs, shape (kinds,).
     """
-    values = np.array([each.cumulants[0] for each in measured])
     farthest = np.zeros(len(means))
     for rows in _triangles(design):
         part = design[list(rows)]
@@ -76,6 +80,40 @@ def wander_bounds(weights: Floats, trips: Sequence[PairTrips], means: Floats) ->
             values.append(float(each.rtt_ns[part].mean()))
         farthest = np.maximum(farthest, np.abs(weights @ np.array(values) - means))
     return farthest
+
+
+def wandering(weights: Floats, trips: Sequence[PairTrips]) -> NDArray[np.bool_]:
+    """Return which sums of pairs wander from turn to turn by more than chance, shape (rows,).
+
+    What all pairs of a difference have in common does not. Where too few turns have trips of all its pairs
+    nothing speaks against it, and it is taken to wander.
+
+    Args:
+        weights: By which pairs make sums, shape (rows, pairs).
+        trips: Of each pair, measured by turns.
+    """
+    means = _means_of_turns(trips)
+    found = np.ones(len(weights), np.bool_)
+    for place, row in enumerate(weights):
+        own = np.flatnonzero(np.abs(row) > np.finfo(np.float64).eps)
+        sums = row[own] @ means[own]
+        sums = sums[~np.isnan(sums)]
+        if len(sums) >= TURNS_MIN:
+            found[place] = kpss(sums, int(LAGS_MAX * len(sums))) > WANDERS_LIMIT
+    return found
+
+
+def _means_of_turns(trips: Sequence[PairTrips]) -> Floats:
+    """Return the mean of each pair's trips of each turn, shape (pairs, turns); not a number: it has none."""
+    turns = [each.turn[each.counted] for each in trips if each.turn is not None]
+    if len(turns) < len(trips):
+        return np.zeros((len(trips), 0))
+    count = max(int(each.max()) for each in turns) + 1
+    sums = [
+        np.bincount(turn, each.rtt_ns[each.counted], count) for turn, each in zip(turns, trips, strict=True)
+    ]
+    with np.errstate(invalid="ignore"):
+        return np.array(sums) / np.array([np.bincount(turn, minlength=count) for turn in turns])
 
 
 def _triangles(design: Floats) -> Iterator[tuple[int, ...]]:

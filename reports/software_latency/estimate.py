@@ -302,7 +302,8 @@ def _bounds(
         if ns > 0:
             own.append(Bound(HARDWARE, float(ns), "latency of cables and switches that was taken off"))
     if fit.chance < CHANCE:
-        for own, ns in zip(bounds, partner_bounds(design, measured, means), strict=True):
+        values = np.array([each.cumulants[0] for each in measured])
+        for own, ns in zip(bounds, partner_bounds(design, values, means), strict=True):
             own.append(Bound(PARTNERS, float(ns), "the pairs contradict each other"))
     if _wander(measured):
         moved = wander_bounds(weights, trips, means)

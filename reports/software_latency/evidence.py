@@ -24,6 +24,7 @@ from reports.software_latency.injection import Change, changes
 from reports.software_latency.plan import Device, told_devices
 from reports.software_latency.trips import PairTrips
 from reports.tools.answers import Reader, WitnessResult, last_result, witness_result
+from reports.units import NS_PER_US
 
 SCHEMA = "benchwright.round_trips/1"
 FOLDER = "software_latency"
@@ -116,6 +117,8 @@ class InjectedDelay:
         send_us: Asked for.
         twin_of: The same device without the delay; "": there is none.
         put_ns: What both waits together took on average, by the device's own clock; 0: not known.
+        control: Name of the twin that waits alike between its stamps, with which it is compared; None: it is
+            compared with the device, as in runs of before.
     """
 
     device: str
@@ -123,6 +126,17 @@ class InjectedDelay:
     send_us: int
     twin_of: str = ""
     put_ns: int = 0
+    control: str | None = omit_none()
+
+    @property
+    def waiting(self) -> frozenset[str]:
+        """Return the names of the devices that wait by it: that which has the delay, and its control."""
+        return frozenset(name for name in (self.device, self.control) if name is not None)
+
+    @property
+    def compared_with(self) -> str:
+        """Return the name of what the delayed one is compared with."""
+        return self.control or self.twin_of
 
 
 @dataclass(frozen=True)
@@ -234,8 +248,9 @@ def load_software_latencies(folder: Path) -> SoftwareLatencies:
     found = estimate(devices, trips)
     changed: tuple[Change, ...] = ()
     for each in facts.injected:
-        if each.twin_of and each.put_ns and not {each.device, each.twin_of} & set(silent):
-            changed += changes(found, devices, trips, each.device, each.twin_of, each.put_ns)
+        if each.twin_of and each.put_ns and not {each.device, each.compared_with} & set(silent):
+            asked_ns = (each.receive_us + each.send_us) * NS_PER_US
+            changed += changes(found, devices, trips, each.device, each.compared_with, each.put_ns, asked_ns)
     sums = closures(found.measured, found.spread, facts.left_out_of_sums or ())
     icmp = {(each.asker, each.reflector): _icmp(folder, each) for each in facts.icmp or () if not each.absent}
     return SoftwareLatencies(facts, trips, lost, found, sums, changed, silent, icmp)

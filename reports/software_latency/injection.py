@@ -3,7 +3,8 @@
 
 The device and its delayed twin, a second echo beside it, are measured in the same turns. Every device's S is
 worked out with the twin instead of the device, and without it; the difference has to be what was put in, and
-zero for the others (Puttnies et al., equations (13) and (14)). Pairs that both share cancel in its U.
+zero for the others (Puttnies et al., equations (13) and (14)). Both times the partners are the same, in the
+same roles: what they take themselves cancels, in the difference and in its U.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.software_latency.bounds import partner_bounds, wander_bounds
+from reports.software_latency.bounds import partner_bounds, wander_bounds, wandering
 from reports.software_latency.estimate import Estimate, solver, weighing
-from reports.software_latency.plan import Device, design_matrix, kinds_of
-from reports.software_latency.trips import Floats, PairTrips
+from reports.software_latency.plan import Device, design_matrix, kinds_of, told_devices
+from reports.software_latency.trips import PairTrips
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,11 @@ class Change:
     """How S of one kind of device changed.
 
     Attributes:
-        devices: Their names.
+        devices: Their names, the delayed twin's for what it took the place of.
         put_ns: What was put in, by the clock of the device that waited.
         error_ns: Change less what was put in.
-        expanded_ns: U of the error, with what another choice of partners leads to (whoever waits longer for a
-            reply is colder when it comes), and another time where trips wander.
+        expanded_ns: U of the error, with what another choice of partners leads to, and another time where
+            trips wander.
     """
 
     devices: tuple[str, ...]
@@ -54,43 +55,60 @@ def changes(
     twin: str,
     plain: str,
     put_ns: float,
+    asked_ns: float,
 ) -> tuple[Change, ...]:
-    """Return how each device's S changes when the delayed twin takes the device's place.
+    """Return how each device's S changes when the delayed twin takes the device's place; none: not told.
 
     Args:
         found: Of all devices, the twin among them.
         devices: All devices.
         trips: Of each pair, as `found` is of them.
         twin: Name of the delayed one.
-        plain: Name of the same device without the delay.
-        put_ns: The delay, as it was.
+        plain: Name of its control, or of the same device without the delay.
+        put_ns: The delay, as it was on average.
+        asked_ns: The delay, as it was asked for: no wait was shorter. Trips in pauses of the machine do not
+            count, and their waits do: those that count took something between the two.
     """
-    delayed = next(each for each in devices if each.name == twin)
-    before = [each for each in devices if each.name != twin]
-    after = [delayed if each.name == plain else each for each in before]
+    rows, twins_rows = _compared(found, twin, plain)
+    pairs = [(found.measured[row].asker, found.measured[row].reflector) for row in rows]
+    before = told_devices([each for each in devices if each.name != twin], pairs)
+    if plain not in [each.name for each in before]:
+        return ()
+    design = design_matrix(before, pairs)
+    each_u = weighing(found.measured)
+    part = solver(design, np.maximum(each_u[rows], each_u[twins_rows]))
+    each_pair = np.eye(len(each_u))
+    weights = part @ (each_pair[twins_rows] - each_pair[rows])
     means = np.array([each.cumulants[0] for each in found.measured])
-    one, one_open = _by(found, before, means)
-    other, other_open = _by(found, after, means)
-    weights = other - one
+    change = weights @ means
     expanded = found.spread.expanded(weights, 1) + found.spread.hardware(weights)
-    moved = wander_bounds(weights, trips, weights @ means) if found.wanders else None
+    expanded = expanded + partner_bounds(design, means[twins_rows] - means[rows], change)
+    moved = wander_bounds(weights, trips, change)
+    wanders = wandering(weights, trips)
     made: list[Change] = []
     for column, kind in enumerate(kinds_of(before)):
-        names = tuple(each.name for each in before if each.kind == kind)
-        put = put_ns if plain in names else 0.0
-        u = float(expanded[column] + one_open[column] + other_open[column])
-        u += float(moved[column]) if moved is not None else 0.0
-        made.append(Change(names, put, float(weights[column] @ means) - put, u))
+        names = tuple(twin if each.name == plain else each.name for each in before if each.kind == kind)
+        put = put_ns if twin in names else 0.0
+        u = float(expanded[column]) + (float(moved[column]) if moved is not None and wanders[column] else 0.0)
+        u += max(put_ns - asked_ns, 0.0) if put else 0.0
+        made.append(Change(names, put, float(change[column]) - put, u))
     return tuple(made)
 
 
-def _by(found: Estimate, devices: Sequence[Device], means: Floats) -> tuple[Floats, Floats]:
-    """Return the weights that tell devices by the pairs among them, over all pairs, and what stays open."""
-    names = {each.name for each in devices}
-    rows = [row for row, each in enumerate(found.measured) if {each.asker, each.reflector} <= names]
-    own = [found.measured[row] for row in rows]
-    design = design_matrix(devices, [(each.asker, each.reflector) for each in own])
-    part = solver(design, weighing(own))
-    weights = np.zeros((design.shape[1], len(means)))
-    weights[:, rows] = part
-    return weights, partner_bounds(design, own, weights @ means)
+def _compared(found: Estimate, twin: str, plain: str) -> tuple[list[int], list[int]]:
+    """Return which pairs tell the devices without the twin, and which stand for them with it.
+
+    A pair of the twin is compared with that of the device in the same role, or, where there is none, in the
+    other; further pairs of the device are left out. All other pairs are their own.
+    """
+    place = {(each.asker, each.reflector): row for row, each in enumerate(found.measured)}
+    rows = [row for pair, row in place.items() if not {twin, plain} & set(pair)]
+    twins_rows = list(rows)
+    for pair, row in place.items():
+        if twin in pair:
+            asker, reflector = (plain if name == twin else name for name in pair)
+            counterpart = place.get((asker, reflector), place.get((reflector, asker)))
+            if counterpart is not None:
+                rows.append(counterpart)
+                twins_rows.append(row)
+    return rows, twins_rows

@@ -69,8 +69,8 @@ class OfSize:
 
     @property
     def figure(self) -> str:
-        """Return the figure of round trips, those of delayed twins left out; empty: there is none to draw."""
-        twins = {each.device for each in self.found.facts.injected}
+        """Return the figure of round trips, those of twins left out; empty: there is none to draw."""
+        twins = {name for each in self.found.facts.injected for name in each.waiting}
         trips = [each for each in self.found.trips if not twins & {each.asker, each.reflector}]
         try:
             name = f"software-latency-{self.found.facts.size_bytes}"
@@ -138,11 +138,11 @@ class SoftwareSection(TargetView):
 
     @property
     def by_size(self) -> tuple[DeviceBySize, ...]:
-        """Return every kind of device at each size; delayed twins, which one size has, left out."""
+        """Return every kind of device at each size; twins, which one size has, left out."""
         found = [each.found for each in self.sizes]
         sizes_bytes = tuple(each.facts.size_bytes for each in found)
         of_size = [{one.kind: one for one in each.estimate.latencies} for each in found]
-        twins = {one.device for each in found for one in each.facts.injected}
+        twins = {name for each in found for one in each.facts.injected for name in one.waiting}
         names = {kind: one.devices for own in of_size for kind, one in own.items()}
         return tuple(
             DeviceBySize(devices, kind, sizes_bytes, tuple(own.get(kind) for own in of_size))

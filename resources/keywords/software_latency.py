@@ -133,7 +133,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
         """
         found, _context = next(self._each_size())
         if not found.changes:
-            silent = "; ".join(f"{device} was not heard: {why}" for device, why in found.silent.items())
+            silent = "; ".join(each.silent for each in found.facts.exchanges if each.silent)
             raise MeasurementError(silent or "no device has a delayed twin: call `Make Round Trips` with one")
         wrong: list[str] = []
         for each in found.changes:

@@ -21,8 +21,8 @@ TARGET = "target"
 ORDINARY = "-ordinary"
 """Ends the name of a device whose echo has ordinary scheduling."""
 DEVICES_MIN = 3
-DELAYED = "-delayed"
-"""Ends the name of a device's twin, which has a known delay."""
+DELAYED, CONTROL = "-delayed", "-control"
+"""End the names of a device's twins: of the one with a known delay, and of the one it is compared with."""
 
 
 def devices_of(spec: BenchSpec, target: TargetSpec) -> list[LabDevice]:
@@ -79,9 +79,20 @@ def _device(name: str, spec: BenchSpec, node: str, priority: int) -> LabDevice:
     return LabDevice(name, node, hardware, software, priority)
 
 
-def delayed_twin(device: LabDevice) -> LabDevice:
-    """Return a device's twin, a second echo on its node with a known delay."""
-    return replace(device, name=device.name + DELAYED, software=f"{device.software}, delayed")
+def twins_of(delayed: InjectedDelay | None, devices: Sequence[LabDevice]) -> tuple[LabDevice, ...]:
+    """Return the twin that has a known delay, and its control; none where no device has a twin.
+
+    Both are second echoes on the device's node that wait alike before they reply. The control's waits lie
+    between its stamps, the twin's outside: that is all that their round trips differ by.
+    """
+    if delayed is None or not delayed.twin_of:
+        return ()
+    plain = next(each for each in devices if each.name == delayed.twin_of)
+    return tuple(
+        replace(plain, name=name, software=f"{plain.software}, {what}")
+        for name, what in ((delayed.control, "control"), (delayed.device, "delayed"))
+        if name is not None
+    )
 
 
 def simulated_machines(spec: BenchSpec) -> frozenset[str]:
@@ -92,25 +103,24 @@ def simulated_machines(spec: BenchSpec) -> frozenset[str]:
 
 
 def directions(
-    devices: Sequence[LabDevice], twin: LabDevice | None = None, simulated: Collection[str] = ()
+    devices: Sequence[LabDevice], twins: Sequence[LabDevice] = (), simulated: Collection[str] = ()
 ) -> list[tuple[LabDevice, LabDevice]]:
     """Return who asks whom: every pair of the devices, those of the first three in both roles.
 
-    A delayed twin is asked by all besides the one whose twin it is. Two simulated machines do not ask each
-    other where the others tell each device: they wait for each other, as two that are independent do not.
+    Twins are asked by all besides the one whose twins they are. Two simulated machines do not ask each other
+    where the others tell each device: they wait for each other, as two that are independent do not.
 
     Args:
-        devices: All but the twin.
-        twin: Has a known delay.
+        devices: All but the twins.
+        twins: See `twins_of`.
         simulated: Nodes of `simulated_machines`.
     """
     pairs = [(one, other) for place, one in enumerate(devices) for other in devices[place + 1 :]]
     swapped = [(other, one) for one, other in pairs if one in devices[:3] and other in devices[:3]]
-    asked = [(each, twin) for each in devices if twin is not None and each.node != twin.node]
+    asked = [(each, twin) for each in devices for twin in twins if each.node != twin.node]
     every = [*pairs, *swapped, *asked]
     apart = [pair for pair in every if not all(each.node in simulated for each in pair)]
-    all_devices = devices if twin is None else [*devices, twin]
-    kinds = [Device(each.name, each.hardware, each.software) for each in all_devices]
+    kinds = [Device(each.name, each.hardware, each.software) for each in (*devices, *twins)]
     told = told_devices(kinds, [(one.name, other.name) for one, other in apart])
     return apart if len(told) == len(kinds) else every
 
@@ -118,7 +128,7 @@ def directions(
 def twins_delay(
     device: str, delay_us: int, devices: Sequence[LabDevice], times: RoundTripTimes
 ) -> InjectedDelay:
-    """Return the delay of a device's twin, half of it before its echo and half behind.
+    """Return the delay of a device's twin, half of it before its echo and half behind; it has a control.
 
     Args:
         device: Name of the device that gets a twin.
@@ -136,4 +146,4 @@ def twins_delay(
         room = f"1 to {times.delay_max_us}, a third of the profile's round_trips.interval_us"
         raise ConfigError(f"delay_us: {delay_us}; allowed: {room}")
     half_us = delay_us // 2
-    return InjectedDelay(device + DELAYED, half_us, delay_us - half_us, device)
+    return InjectedDelay(device + DELAYED, half_us, delay_us - half_us, device, control=device + CONTROL)

@@ -33,7 +33,7 @@ from reports.software_latency.evidence import (
 from reports.software_latency.trips import TRIPS_MIN
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
-from resources.software_latency.devices import delayed_twin, directions, producers_of, simulated_machines
+from resources.software_latency.devices import directions, producers_of, simulated_machines, twins_of
 from resources.software_latency.hardware import hardware_between
 from resources.software_latency.icmp import icmp_between
 from resources.software_latency.settings import RUN_UP_TRIPS, RoundTripTimes
@@ -92,8 +92,8 @@ def measure_round_trips(
         times: How many trips.
         folder: Evidence goes here.
         progress: Called with a line of text now and then.
-        delayed: A delay for the twin of one of the devices, which is measured besides; without `twin_of`
-            for the echo of one of them.
+        delayed: A delay for the twin of one of the devices, which is measured besides, and so is its control;
+            without `twin_of` for the echo of one of them.
         pairs: Who asks whom; None: see `directions`.
 
     Raises:
@@ -102,9 +102,9 @@ def measure_round_trips(
     """
     folder.mkdir(parents=True, exist_ok=True)
     spec = bench.spec
-    twin = next((delayed_twin(each) for each in devices if delayed and each.name == delayed.twin_of), None)
-    pairs = directions(devices, twin, simulated_machines(spec)) if pairs is None else pairs
-    devices = [*devices, twin] if twin else devices
+    twins = twins_of(delayed, devices)
+    pairs = directions(devices, twins, simulated_machines(spec)) if pairs is None else pairs
+    devices = [*devices, *twins]
     nodes = list(dict.fromkeys(each.node for each in devices))
     bench.power_on(nodes)
     addresses = {producer.node: producer.address for producer in spec.producers.values()}
@@ -128,7 +128,7 @@ def measure_round_trips(
         injected = [
             _put(experiment, echo, delayed)
             for each, echo in zip(devices, echoes, strict=True)
-            if delayed is not None and each is twin
+            if delayed is not None and delayed.twin_of and each.name == delayed.device
         ]
         if witness is not None:
             with suppress(BenchError):
@@ -151,7 +151,7 @@ def measure_round_trips(
         icmp_between(bench, pairs, addresses, times, folder),
         producers_of(spec, target, times.size_bytes),
         times.hold_us,
-        (twin.name,) if twin else None,
+        tuple(each.name for each in twins) or None,
     )
     write_round_trips(folder, facts)
     return facts
@@ -197,9 +197,10 @@ def _echo(lab: _Lab, device: LabDevice, life_s: float) -> Job:
     argv += ["--listen", lab.where(device)]
     argv += ["--duration-ms", str(round(life_s * 1000)), "--hold-us", str(lab.times.hold_us)]
     argv += _common(lab, device)
-    if lab.delayed is not None and device.name == lab.delayed.device:
-        argv += ["--delay-receive-us", str(lab.delayed.receive_us)]
-        argv += ["--delay-send-us", str(lab.delayed.send_us)]
+    delayed = lab.delayed
+    if delayed is not None and device.name in (delayed.device, delayed.control):
+        argv += ["--delay-receive-us", str(delayed.receive_us), "--delay-send-us", str(delayed.send_us)]
+        argv += ["--delays-in-residence"] if device.name == delayed.control else []
     return lab.bench.node(device.node).start(argv, lab.folder / f"echo-{device.name}")
 
 

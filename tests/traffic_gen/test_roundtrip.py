@@ -108,6 +108,22 @@ def test_a_delay_is_never_shorter_than_it_should(bw_traffic: Path) -> None:
     assert (result["delayed_receive_mean_ns"], result["delayed_send_mean_ns"] >= 700_000) == (0, True)
 
 
+@pytest.mark.parametrize("own", [(), ("--delays-in-residence",)])
+def test_a_delay_that_is_in_the_residence_is_as_long_a_wait(bw_traffic: Path, own: tuple[str, ...]) -> None:
+    """Told by the stamps or not: the twin that has a known delay, and its control."""
+    waits = ["--delay-receive-us", "2000", "--delay-send-us", "300", "--hold-us", "700", *own]
+    with running_echo(bw_traffic, *waits) as echo:
+        _, result = probe_peer(bw_traffic, echo.address, "--count", "20")
+        reflected = echo.stop()
+    assert result["round_trip"]["min_ns"] >= 3_000_000
+    assert reflected["delayed_receive_mean_ns"] >= 2_000_000
+    assert reflected["delayed_send_mean_ns"] >= 300_000
+    told, untold = result["residence"], result["round_trip_without_residence"]
+    assert told["min_ns"] >= (3_000_000 if own else 700_000)
+    assert own or untold["min_ns"] >= 2_300_000
+    assert not own or untold["p50_ns"] < 2_300_000
+
+
 def test_requests_of_a_run_up_do_not_count(bw_traffic: Path, tmp_path: Path) -> None:
     series = tmp_path / "series.csv"
     turns = ["--turn-trips", "5", "--turn-run-up", "2", "--turn-every-us", "20000", "--series", str(series)]

@@ -215,13 +215,15 @@ def test_a_device_that_died_half_way_may_be_called_silent(tmp_path: Path) -> Non
     assert not any("called silent" in problem for problem in told(run)[0])
 
 
-def test_a_delayed_twin_alone_may_be_left_out_of_the_sums(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("delayed", "control"), [("b", None), ("a-delayed", "b")])
+def test_twins_alone_may_be_left_out_of_the_sums(tmp_path: Path, delayed: str, control: str | None) -> None:
     run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
     folder = run.evidence_folder("software_latency", "linux-rt")
     write_folder(folder, {("a", "b"): 50_000}, PAUSES, TURNS)
     path = folder / ROUND_TRIPS
     facts = json.loads(path.read_text())
-    twin = {"device": "b", "receive_us": 25, "send_us": 25, "put_ns": 0, "twin_of": ""}
+    twin = {"device": delayed, "receive_us": 25, "send_us": 25, "put_ns": 0, "twin_of": ""}
+    twin |= {} if control is None else {"control": control}
     path.write_text(json.dumps({**facts, "left_out_of_sums": ["b"], "injected": [twin]}))
     found = load_software_latencies(folder)
     evidence = (run.evidence(path),)

@@ -71,7 +71,7 @@ def test_echoes_that_are_not_whole_are_told(tmp_path: Path) -> None:
 def test_the_known_delay_stands_beside_the_papers(tmp_path: Path) -> None:
     words = words_of(page_of(tmp_path))
     assert "of one way: 120 µs off there, 3.5 µs and \u22125.4 µs at the others" in words
-    assert re.search(r"Put in Off by U a 500\.0 µs \S+ (µs|ns) [\d.]+ µs b \u2013 ", words)
+    assert re.search(r"Put in Off by U a-delayed 500\.0 µs \S+ (µs|ns) [\d.]+ µs b \u2013 ", words)
 
 
 def test_the_figure_shows_trips_that_were_measured(tmp_path: Path) -> None:

@@ -10,18 +10,20 @@ import pytest
 
 from hw.bench import load_bench
 from hw.errors import CapabilityError, ConfigError
+from reports.software_latency.evidence import InjectedDelay
 from reports.software_latency.plan import Device, check_identifiable
 from resources.software_latency.devices import (
-    delayed_twin,
     devices_of,
     directions,
     producers_of,
     simulated_machines,
     twins_delay,
+    twins_of,
 )
 from resources.software_latency.settings import RoundTripTimes
 
 SPEC = load_bench(Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml")
+TIMES = RoundTripTimes(100, 10, 4000, (64,))
 
 
 @pytest.mark.parametrize("target", ["linux-rt", "embedded", "windows"])
@@ -40,23 +42,55 @@ def test_the_directions_tell_every_device() -> None:
     check_identifiable([Device(each.name, each.hardware, each.software) for each in devices], pairs)
 
 
+def delay_of(device: str, target: str = "linux-rt") -> InjectedDelay:
+    return twins_delay(device, 500, devices_of(SPEC, SPEC.targets[target]), TIMES)
+
+
+def test_a_twin_and_its_control_differ_by_name_and_kind_alone() -> None:
+    devices = devices_of(SPEC, SPEC.targets["embedded"])
+    control, twin = twins_of(delay_of("target"), devices)
+    assert (control.name, twin.name) == ("target-control", "target-delayed")
+    assert {each.software.removeprefix(devices[0].software) for each in (control, twin)} == {
+        ", control",
+        ", delayed",
+    }
+    assert dataclasses.replace(twin, name="", software="") == dataclasses.replace(
+        control, name="", software=""
+    )
+    assert twins_of(None, devices) == twins_of(InjectedDelay("p01", 25, 25), devices) == ()
+
+
+@pytest.mark.parametrize("delayed", ["target", "p01", "p02-ordinary"])
+@pytest.mark.parametrize("simulated", [frozenset[str](), simulated_machines(SPEC)])
+def test_who_asks_the_twin_asks_its_control(delayed: str, simulated: frozenset[str]) -> None:
+    """Else S of the two would be told by different partners, or in another role."""
+    devices = devices_of(SPEC, SPEC.targets["embedded"])
+    control, twin = twins_of(delay_of(delayed), devices)
+    pairs = [(one.name, other.name) for one, other in directions(devices, (control, twin), simulated)]
+    assert len(pairs) == len(set(pairs))
+    askers = {asker for asker, asked in pairs if asked == twin.name}
+    assert askers == {asker for asker, asked in pairs if asked == control.name}
+    assert len(askers) >= 2
+
+
 def test_machines_that_one_host_simulates_do_not_ask_each_other() -> None:
     devices = devices_of(SPEC, SPEC.targets["linux-rt"])
-    twin = delayed_twin(devices[0])
-    every = {(one.name, other.name) for one, other in directions(devices, twin)}
-    apart = {(one.name, other.name) for one, other in directions(devices, twin, simulated_machines(SPEC))}
+    twins = twins_of(delay_of("target"), devices)
+    every = {(one.name, other.name) for one, other in directions(devices, twins)}
+    apart = {(one.name, other.name) for one, other in directions(devices, twins, simulated_machines(SPEC))}
     assert every - apart == {
         ("target", "producer-12"),
         ("producer-12", "target"),
+        ("producer-12", "target-control"),
         ("producer-12", "target-delayed"),
     }
-    names = [Device(each.name, each.hardware, each.software) for each in (*devices, twin)]
+    names = [Device(each.name, each.hardware, each.software) for each in (*devices, *twins)]
     check_identifiable(names, sorted(apart))
 
 
 def test_they_do_where_a_device_would_not_be_told_else() -> None:
     few = [each for each in devices_of(SPEC, SPEC.targets["linux-rt"]) if each.name != "p02-ordinary"]
-    assert len(directions(few, None, simulated_machines(SPEC))) == len(directions(few)) == 6
+    assert len(directions(few, (), simulated_machines(SPEC))) == len(directions(few)) == 6
 
 
 def test_machines_of_a_real_bench_all_ask_each_other() -> None:
@@ -107,6 +141,7 @@ def test_a_twins_delay_leaves_room_for_its_trip() -> None:
     times = RoundTripTimes(100, 10, 3001, (64,))
     delay = twins_delay("p01", 999, devices, times)
     assert (delay.device, delay.twin_of, delay.receive_us, delay.send_us) == ("p01-delayed", "p01", 499, 500)
+    assert delay.control == "p01-control"
     with pytest.raises(ConfigError, match=r"delay_us: 1001; allowed: 1 to 1000, a third of .*interval_us"):
         twins_delay("p01", 1001, devices, times)
     with pytest.raises(ConfigError, match=r"delayed_device: 'p9'; the devices are target, p01, "):

@@ -10,9 +10,9 @@ from typing import Any, cast
 from hw.errors import BenchError
 from hw.open_bench import OpenBench
 from hw.protocols import CommandResult
-from reports.software_latency.evidence import LabDevice
+from reports.software_latency.evidence import InjectedDelay, LabDevice
 from reports.software_latency.icmp import icmp_times
-from resources.software_latency.devices import delayed_twin, directions
+from resources.software_latency.devices import directions, twins_of
 from resources.software_latency.icmp import icmp_between
 from resources.software_latency.settings import RoundTripTimes
 from tests.reports.software_latency.test_icmp import BUSYBOX, UNHEARD
@@ -53,7 +53,7 @@ class Lab:
 
 
 def pinged(lab: Lab, folder: Path) -> list[tuple[str, str, str]]:
-    pairs = directions(DEVICES, delayed_twin(DEVICES[0]))
+    pairs = directions(DEVICES, twins_of(InjectedDelay("twin", 1, 1, DEVICES[0].name), DEVICES))
     found = icmp_between(cast("OpenBench", lab), pairs, ADDRESSES, TIMES, folder)
     return [(each.asker, each.reflector, each.absent) for each in found or ()]
 

@@ -12,11 +12,13 @@
 
 #define TOOL "bw-traffic echo"
 
+enum { OWN_OPTIONS = 5 };
+
 struct echo_options {
 	const char *listen;
 	int64_t duration_ms; /* 0: until a stop is requested */
 	int64_t hold_us;
-	bool stateful;
+	bool stateful, delays_in_residence;
 };
 
 static void print_ready(struct json *json, const struct side *side)
@@ -121,7 +123,7 @@ int verb_echo(int argc, char **argv)
 {
 	static struct reflector reflector;
 	struct echo_options chosen = { 0 };
-	struct option options[4 + SIDE_OPTIONS + 1] = {
+	struct option options[OWN_OPTIONS + SIDE_OPTIONS + 1] = {
 		{ .name = "listen", .kind = OPTION_TEXT, .target = &chosen.listen, .argument = "ADDRESS:PORT",
 		  .help = "send back what comes there" },
 		{ .name = "duration-ms", .kind = OPTION_INT, .target = &chosen.duration_ms, .min = 0, .max = INT64_C(604800000),
@@ -130,6 +132,8 @@ int verb_echo(int argc, char **argv)
 		  .help = "sleep between receiving and sending, 0..1000000 us (default 0); it is part of the residence" },
 		{ .name = "stateful", .kind = OPTION_FLAG, .target = &chosen.stateful,
 		  .help = "number replies by their own count, not as the requests: shows on which way packets are lost" },
+		{ .name = "delays-in-residence", .kind = OPTION_FLAG, .target = &chosen.delays_in_residence,
+		  .help = "the known delays lie between the stamps: as long a wait, which the residence tells" },
 	};
 	const struct command command = {
 		.name = TOOL,
@@ -141,11 +145,12 @@ int verb_echo(int argc, char **argv)
 
 	reflector.side.tool = TOOL;
 	reflector.side.options = side_defaults;
-	side_add_options(options + 4, &reflector.side.options);
+	side_add_options(options + OWN_OPTIONS, &reflector.side.options);
 	parsed = options_parse(&command, argc, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);
 	reflector.stateful = chosen.stateful;
+	reflector.delays_in_residence = chosen.delays_in_residence;
 	reflector.hold_ns = chosen.hold_us * NS_PER_US;
 	return run_echo(&reflector, &chosen);
 }

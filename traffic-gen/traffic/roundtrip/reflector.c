@@ -27,11 +27,15 @@ static int reflect(struct reflector *reflector)
 
 	if (length < 0)
 		return (int)length;
-	side_delay(&side->receive);
+	if (!reflector->delays_in_residence)
+		side_delay(&side->receive);
 	t2.monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	t2.realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	reflector->received++;
-	if (reflector->hold_ns && heard_sleep_until_monotonic_ns(t2.monotonic_ns + reflector->hold_ns))
+	if (reflector->delays_in_residence)
+		side_delay(&side->receive);
+	if (reflector->hold_ns &&
+	    heard_sleep_until_monotonic_ns(port_clock_now_ns(PORT_CLOCK_MONOTONIC) + reflector->hold_ns))
 		return -EINTR;
 	if (received.truncated || stamp_request_parse(reflector->packet, (size_t)length, &request)) {
 		reflector->malformed++;
@@ -40,10 +44,13 @@ static int reflect(struct reflector *reflector)
 	stamp_reflect(reflector->packet, (size_t)length,
 		      reflector->stateful ? (uint32_t)reflector->reflected : request.sequence,
 		      wire_time(reflector, request.format, &t2));
+	if (reflector->delays_in_residence)
+		side_delay(&side->send);
 	t3.monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	t3.realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	stamp_reply_set_sent(reflector->packet, wire_time(reflector, request.format, &t3));
-	side_delay(&side->send);
+	if (!reflector->delays_in_residence)
+		side_delay(&side->send);
 	if (port_send_to(side->sock, reflector->packet, (size_t)length, &received.source, side->kernel_stamps) < 0) {
 		reflector->unsent++;
 		return 0;

@@ -16,6 +16,7 @@ struct reflector {
 	struct side side;
 	bool stateful;            /* number replies by a count of its own, not as the requests */
 	int64_t hold_ns;          /* asleep between receiving and sending, so that both ends have slept alike */
+	bool delays_in_residence; /* its known delays lie between its stamps: it waits alike, and says so */
 	int64_t end_monotonic_ns; /* when to end; INT64_MAX: when a stop is requested */
 	uint64_t received;        /* datagrams, of which: */
 	uint64_t reflected;
