@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.link import kernel_counts
 from tests.patience import HANG_S, wait_until
 from tests.targets.userstack.accel_lab import INTERFACE, NEAR, AccelLab
 from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks, for_family
@@ -194,6 +195,80 @@ def test_all_three_addresses_of_ipv6_serve(lab: AccelLab) -> None:
 def tentative(namespace: str) -> bytes:
     argv = ["ip", "-n", namespace, "address", "show", "dev", INTERFACE, "tentative"]
     return subprocess.run(argv, check=True, capture_output=True, timeout=HANG_S).stdout
+
+
+ONE_FAMILY = """
+def server_of(family):
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    sock.bind(("", 5008))
+    sock.listen(8)
+    return sock
+"""
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_the_same_port_of_the_other_family_is_another_programs(lab: AccelLab, family: int) -> None:
+    """A server on any address of one family takes nothing from one of the other by the kernel's stack."""
+    near = (
+        ONE_FAMILY
+        + "server = server_of(FAMILY)\nprint('ready', flush=True)\n"
+        + "print(server.accept()[0].recv(100), flush=True)\ninput()\n"
+    )
+    far = f"socket.create_connection((ARGUMENTS[0], 5008), {HANG_S}).sendall(ARGUMENTS[0].encode())"
+    servers = {each: lab.python(lab.near, for_family(near, each), kernel=each != family) for each in (4, 6)}
+    for server in servers.values():
+        assert server.line() == "ready"
+    for each, server in servers.items():
+        lab.python(lab.far, far, NEAR[each], kernel=True).result()
+        assert server.line() == f"{NEAR[each].encode()!r}"
+    for server in servers.values():
+        server.tell("")
+        server.result()
+
+
+@pytest.mark.parametrize("first", [4, 6])
+def test_a_server_of_each_family_and_one_of_both(lab: AccelLab, first: int) -> None:
+    """In one program: both families come by the stack, whichever was opened first, and later on."""
+    near = (
+        ONE_FAMILY
+        + """
+families = [FAMILY, *({socket.AF_INET, socket.AF_INET6} - {FAMILY})]
+servers = [server_of(families[0])]
+print("ready", flush=True)
+peers = [servers[0].accept()[0]]
+servers.append(server_of(families[1]))
+print("both", flush=True)
+for _ in families:
+    sock = select.select(servers, [], [])[0][0]
+    peers.append(sock.accept()[0])
+for sock in servers + peers:
+    sock.close()
+server = socket.create_server(("::", 5008), family=socket.AF_INET6, dualstack_ipv6=True)
+print("one", flush=True)
+for _ in families:
+    server.accept()
+print("done", flush=True)
+"""
+    )
+    far = f"socket.create_connection((ARGUMENTS[0], 5008), {HANG_S})"
+
+    def connect(family: int) -> None:
+        lab.python(lab.far, far, NEAR[family], kernel=True).result()
+
+    before = kernel_counts(lab.near)
+    server = lab.python(lab.near, for_family(near, first))
+    assert server.line() == "ready"
+    connect(first)
+    for said in ("both", "one"):
+        assert server.line() == said
+        for family in (4, 6):
+            connect(family)
+    assert server.line() == "done"
+    server.result()
+    assert kernel_counts(lab.near)["Tcp:InSegs"] == before["Tcp:InSegs"]
 
 
 @pytest.mark.parametrize("mtu_bytes", [1400, 1000])

@@ -18,6 +18,8 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
 from tests.link import run_in
+from tests.namespace import in_namespace
+from tests.patience import HANG_S
 from tests.targets.userstack.stack import Family
 from tests.targets.userstack.stackd_lab import (
     BIND,
@@ -35,6 +37,7 @@ from tests.targets.userstack.stackd_lab import (
 from tests.targets.userstack.stackd_packets import FAMILIES, LAYER, PEER_PORT, PORT, datagram, drops, outgoing
 
 ANY: dict[Family, str] = {4: "", 6: "::"}
+AF: dict[Family, int] = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
 @pytest.fixture(params=["driver", "generic"])
@@ -263,6 +266,45 @@ def test_a_port_has_one_owner(driver_lab: StackdLab) -> None:
     assert second.ask(UNBIND, protocol=socket.IPPROTO_TCP, port=PORT).result == 0
     lab.socket(lab.own, socket.SOCK_STREAM, OWN[4], PORT)
     assert [each["pid"] for each in lab.show()["programs"]] == [os.getpid()] * 2
+
+
+def test_any_address_of_one_family_is_of_that_alone(driver_lab: StackdLab, family: Family) -> None:
+    """The same port of the other family is a server's by the kernel, until the program has that, too."""
+    lab = driver_lab
+    program, other = lab.connect(), FAMILIES[family == 4]
+    assert program.bind(PORT, of_family_alone(lab, family)) == 0
+    kernels = of_family_alone(lab, other)
+    peers = {each: lab.socket(lab.peer, socket.SOCK_DGRAM, PEER[each], PEER_PORT) for each in FAMILIES}
+    peers[other].sendto(b"for the kernel", (OWN[other], PORT))
+    assert kernels.recvfrom(100)[0] == b"for the kernel"
+    program.send_frame(outgoing(lab, datagram(other, b"x")))
+    assert drops(lab) == {"foreign_port": 1}
+    peers[family].sendto(b"for the program", (OWN[family], PORT))
+    assert b"for the program" in (program.take_frame() or b"")
+    assert program.bind(PORT, kernels) == 0
+    for each in FAMILIES:
+        peers[each].sendto(b"of either", (OWN[each], PORT))
+        assert b"of either" in (program.take_frame() or b"")
+
+
+def of_family_alone(lab: StackdLab, family: Family) -> socket.socket:
+    """Return a socket of UDP on any address of one family."""
+    sock = in_namespace(lab.own, lambda: socket.socket(AF[family], socket.SOCK_DGRAM))
+    sock.settimeout(HANG_S)
+    if family == 6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    sock.bind((ANY[family], PORT))
+    return sock
+
+
+def test_any_address_of_ipv6_is_of_ipv4_too(driver_lab: StackdLab) -> None:
+    lab = driver_lab
+    program = lab.connect()
+    lab.own_port(program, socket.SOCK_DGRAM, PORT, "::")
+    for family in FAMILIES:
+        peer = lab.socket(lab.peer, socket.SOCK_DGRAM, PEER[family], PEER_PORT)
+        peer.sendto(b"of either", (OWN[family], PORT))
+        assert b"of either" in (program.take_frame() or b"")
 
 
 def test_a_port_has_to_be_proved(driver_lab: StackdLab) -> None:

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port_addresses.h"
 #include "port_engine.h"
 #include "service/stackd.h"
 
@@ -15,7 +16,7 @@ struct port {
 	struct port *next;
 	int protocol;
 	uint16_t port;
-	struct stack_address only; /* the address that it was given for; its family is 0 once there are several */
+	struct stack_address only; /* the lone address that it was given for; its family is 0 where there are more */
 	unsigned int sockets; /* 0: only connections whose sockets are closed */
 };
 
@@ -40,10 +41,16 @@ static int ask_for_port(int protocol, uint16_t port, int fd)
 	return err ? err : answer.result;
 }
 
-/* A port that the program has already, for another socket; on another address it has to be asked for once more. */
+/* The lone address that a port is taken for. Any address may be of one family or of both, which the service makes out. */
+static struct stack_address lone(const struct stack_address *local)
+{
+	return address_is_any(local) ? (struct stack_address){ 0 } : *local;
+}
+
+/* A port that the program has already, for another socket; unless for the same lone address it has to be asked for once more. */
 static int take_again(struct port *own, const struct stack_address *local, int fd)
 {
-	if (own->only.family && (own->only.family != local->family || memcmp(own->only.ip, local->ip, sizeof(local->ip)) != 0)) {
+	if (own->only.family != local->family || memcmp(own->only.ip, local->ip, sizeof(local->ip)) != 0) {
 		int err = ask_for_port(own->protocol, own->port, fd);
 
 		if (err)
@@ -69,7 +76,7 @@ int ports_take(int protocol, const struct stack_address *local, int fd)
 		free(own);
 		return err;
 	}
-	*own = (struct port){ .next = ports, .protocol = protocol, .port = local->port, .only = *local, .sockets = 1 };
+	*own = (struct port){ .next = ports, .protocol = protocol, .port = local->port, .only = lone(local), .sockets = 1 };
 	ports = own;
 	return 0;
 }

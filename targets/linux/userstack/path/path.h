@@ -46,7 +46,10 @@ struct path_address {
 	uint8_t ip[PATH_IP_BYTES]; /* of IPv4 the first four bytes, 0 behind them */
 };
 
-/* Who has a port, and on which of the interface's addresses: its family is 0 where that is all of them. */
+/*
+ * Who has a port, and on which of the interface's addresses: `only` has an address of zeros where that is all of a family, and a family
+ * of 0 where it is all of both.
+ */
 struct path_owner {
 	uint32_t number; /* 0: the kernel */
 	struct path_address only;

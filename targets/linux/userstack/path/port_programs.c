@@ -30,13 +30,21 @@ ALWAYS_INLINE const struct path_interface *the_interface(void)
 	return map_lookup(&interface, &first);
 }
 
+/* Whether an address is among those that an owner has the port on. */
+ALWAYS_INLINE int is_among(const struct path_address *own, const struct path_address *only)
+{
+	const uint32_t *ip = (const uint32_t *)only->ip;
+
+	return !only->family || same_address(only, own) || (only->family == own->family && !(ip[0] | ip[1] | ip[2] | ip[3]));
+}
+
 /* The number of the program that has a port of an address; 0: none. */
 ALWAYS_INLINE uint32_t owner_of(uint32_t protocol, const struct path_address *own, uint16_t port)
 {
 	const uint32_t key = path_port_key(protocol, port);
 	const struct path_owner *owner = map_lookup(&owners, &key);
 
-	return owner && (!owner->only.family || same_address(&owner->only, own)) ? owner->number : 0;
+	return owner && is_among(own, &owner->only) ? owner->number : 0;
 }
 
 /* A program's number, as long as the program is there: what was noted of a first fragment may be older. */

@@ -13,12 +13,12 @@ struct port *port_of(struct service *service, uint8_t protocol, uint16_t port)
 	return &service->ports[protocol == IPPROTO_TCP ? 0 : 1][port];
 }
 
-static int option_of(int descriptor, int name)
+static int option_of(int descriptor, int level, int name)
 {
 	int value = -1;
 	socklen_t size = sizeof(value);
 
-	return getsockopt(descriptor, SOL_SOCKET, name, &value, &size) ? -1 : value;
+	return getsockopt(descriptor, level, name, &value, &size) ? -1 : value;
 }
 
 static uint64_t namespace_of(int descriptor)
@@ -29,26 +29,24 @@ static uint64_t namespace_of(int descriptor)
 	return getsockopt(descriptor, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) ? 0 : cookie;
 }
 
-/*
- * Whether an address is any, or one of the interface's: a port of another interface is none of ours. *only: which of them it is; of
- * any its family is 0.
- */
-static bool address_fits(const struct service *service, uint32_t family, const uint8_t *ip, size_t bytes, struct path_address *only)
+static bool is_any(const struct path_address *address)
 {
 	static const uint8_t any[PATH_IP_BYTES];
 
-	*only = (struct path_address){ 0 };
-	if (!memcmp(ip, any, bytes))
-		return true;
-	for (int i = 0; i < service->address_count; i++) {
-		if (service->addresses[i].family == family && !memcmp(service->addresses[i].ip, ip, bytes)) {
-			*only = service->addresses[i];
-			return true;
-		}
-	}
-	return false;
+	return !memcmp(address->ip, any, sizeof(any));
 }
 
+/* Whether an address is any, or one of the interface's: a port of another interface is none of ours. */
+static bool address_fits(const struct service *service, const struct path_address *address)
+{
+	bool fits = is_any(address);
+
+	for (int i = 0; i < service->address_count && !fits; i++)
+		fits = !memcmp(&service->addresses[i], address, sizeof(*address));
+	return fits;
+}
+
+/* @param only  receives what it is bound to, as struct path_owner has it */
 static bool bound_to(const struct service *service, int descriptor, uint16_t port, struct path_address *only)
 {
 	union {
@@ -58,22 +56,40 @@ static bool bound_to(const struct service *service, int descriptor, uint16_t por
 	} address = { .any = { .sa_family = AF_UNSPEC } };
 	socklen_t size = sizeof(address);
 
+	*only = (struct path_address){ 0 };
 	if (getsockname(descriptor, &address.any, &size) < 0)
 		return false;
-	if (address.any.sa_family == AF_INET)
-		return ntohs(address.ipv4.sin_port) == port &&
-		       address_fits(service, 4, (const uint8_t *)&address.ipv4.sin_addr, 4, only);
+	if (address.any.sa_family == AF_INET) {
+		only->family = 4;
+		memcpy(only->ip, &address.ipv4.sin_addr, sizeof(address.ipv4.sin_addr));
+		return ntohs(address.ipv4.sin_port) == port && address_fits(service, only);
+	}
 	if (address.any.sa_family != AF_INET6 || ntohs(address.ipv6.sin6_port) != port)
 		return false;
-	if (IN6_IS_ADDR_V4MAPPED(&address.ipv6.sin6_addr))
-		return address_fits(service, 4, address.ipv6.sin6_addr.s6_addr + 12, 4, only);
-	return address_fits(service, 6, address.ipv6.sin6_addr.s6_addr, PATH_IP_BYTES, only);
+	if (IN6_IS_ADDR_V4MAPPED(&address.ipv6.sin6_addr)) {
+		only->family = 4;
+		memcpy(only->ip, address.ipv6.sin6_addr.s6_addr + 12, 4);
+	} else {
+		only->family = 6;
+		memcpy(only->ip, address.ipv6.sin6_addr.s6_addr, PATH_IP_BYTES);
+		if (is_any(only) && !option_of(descriptor, IPPROTO_IPV6, IPV6_V6ONLY))
+			only->family = 0;
+	}
+	return address_fits(service, only);
+}
+
+/* What two of them are together: on two addresses of a family it is all of that, on both families all. */
+static struct path_address together(const struct path_address *one, const struct path_address *other)
+{
+	if (!memcmp(one, other, sizeof(*one)))
+		return *one;
+	return (struct path_address){ .family = one->family == other->family ? one->family : 0 };
 }
 
 static bool has_port(const struct service *service, const struct stackd_request *request, int descriptor, struct path_address *only)
 {
 	return request->port && (request->protocol == IPPROTO_TCP || request->protocol == IPPROTO_UDP) &&
-	       option_of(descriptor, SO_PROTOCOL) == request->protocol &&
+	       option_of(descriptor, SOL_SOCKET, SO_PROTOCOL) == request->protocol &&
 	       namespace_of(descriptor) == namespace_of(service->netlink) && bound_to(service, descriptor, request->port, only);
 }
 
@@ -96,9 +112,8 @@ int port_bind(struct service *service, const struct program *program, const stru
 		return -EINVAL;
 	if (port->owner.number && port->owner.number != owner.number)
 		return -EADDRINUSE;
-	/* What a program has on two addresses, it has on all. */
-	if (port->owner.number && memcmp(&port->owner.only, &owner.only, sizeof(owner.only)) != 0)
-		owner.only = (struct path_address){ 0 };
+	if (port->owner.number)
+		owner.only = together(&owner.only, &port->owner.only);
 	err = path_give(&service->path, request->protocol, request->port, &owner);
 	if (err)
 		return err;
