@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-from tests.patience import HANG_S, wait_until
+from tests.patience import HANG_S, STALL_S, wait_until
 from tests.targets.bpf_objects import held_by, map_exists, program_exists
-from tests.targets.userstack.stackd_lab import INTERFACE, OWN, PEER, StackdLab, ip
+from tests.targets.userstack.stackd_lab import HELLO, INTERFACE, OWN, PEER, StackdLab, ip
 from tests.targets.userstack.stackd_packets import PEER_PORT, PORT
 
 
@@ -151,3 +153,22 @@ def test_a_file_in_the_place_of_the_socket_stays(driver_lab: StackdLab) -> None:
         assert "in use" in tool.errors()
         assert file.exists()
     assert (lab.folder / "results.json").read_text() == "results"
+
+
+def test_a_service_without_descriptors_waits_for_some(driver_lab: StackdLab) -> None:
+    """It does not spin meanwhile, and who has waited is served."""
+    lab = driver_lab
+    pid = lab.service.process.pid
+
+    def ticks() -> int:
+        return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(list(Path(f"/proc/{pid}/fd").iterdir())), limits[1]))
+    waiting = lab.connect(hello=False)
+    before = ticks()
+    time.sleep(STALL_S)
+    assert ticks() - before <= 5, "hundredths of a second of processor time"
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    assert waiting.ask(HELLO).result == 0
+    assert lab.service.errors().count("no program can be let in for now: Too many open files") == 1

@@ -71,6 +71,9 @@ struct service {
 	int address_count;
 	struct namespaces namespaces;
 	int netlink, own_netlink, events, listener, epoll, signals, timer;
+	int again_timer;    /* for what has failed and is tried again */
+	bool listener_rests; /* nobody could be let in, and it is not watched meanwhile */
+	int said_error;      /* of that, the last time, so that it is said once */
 	int guard;
 	uint32_t last_number;
 	struct path path;
