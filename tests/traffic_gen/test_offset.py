@@ -243,3 +243,18 @@ def test_a_version_that_cannot_be_written_is_no_success(bw_traffic: Path, tool: 
         command = [bw_traffic.with_name(tool), "--version"]
         done = subprocess.run(command, stdout=full, check=False, timeout=HANG_S)
     assert done.returncode == 3
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "traffic-gen/bw-timectl",
+        "traffic-gen/bw-timed",
+        "targets/linux/userstack/netstat/bw-netstat",
+        "targets/linux/userstack/accel/bw-accel",
+    ],
+)
+def test_help_that_could_not_be_written_is_no_success(repository: Path, tool: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([repository / ".build/linux" / tool, "--help"], check=False, stdout=full)
+    assert done.returncode == 3

@@ -176,5 +176,7 @@ int options_parse(const struct command *command, int argc, char **argv, const ch
 
 int options_exit_code(int parsed)
 {
-	return parsed == PARSED_HELP ? EXIT_DONE : EXIT_BAD_INPUT;
+	if (parsed != PARSED_HELP)
+		return EXIT_BAD_INPUT;
+	return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_DONE : EXIT_CAPABILITY;
 }
