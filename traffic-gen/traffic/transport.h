@@ -12,6 +12,9 @@
 #include "plan/plan.h"
 #include "port/port.h"
 
+/* Why a run is invalid, at either end. */
+#define RTDIP_SERVICE_ENDED "the service of RTDiP ended during the run"
+
 struct acceptor;
 struct endpoint;
 struct incoming;

@@ -424,15 +424,21 @@ static int wait_for_frame(struct rtdip *handle, int64_t deadline_monotonic_ns)
 	return 0;
 }
 
+bool rtdip_has_ended(const struct rtdip *handle)
+{
+	struct pollfd service = { .fd = handle->service, .events = POLLIN }; /* it says nothing unasked */
+
+	return poll(&service, 1, 0) > 0;
+}
+
 /* For who does not wait. Return -EPIPE where the service has ended, else -ETIMEDOUT. */
 static int look_for_end(struct rtdip *handle)
 {
-	struct pollfd service = { .fd = handle->service, .events = POLLIN };
 	int64_t now_monotonic_ns = monotonic_ns();
 
 	if (now_monotonic_ns - handle->looked_monotonic_ns < LOOK_NS)
 		return -ETIMEDOUT;
-	if (poll(&service, 1, 0) > 0)
+	if (rtdip_has_ended(handle))
 		return -EPIPE;
 	handle->looked_monotonic_ns = now_monotonic_ns;
 	return -ETIMEDOUT;

@@ -11,6 +11,7 @@
 #ifndef RTDIP_H
 #define RTDIP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -110,6 +111,9 @@ int rtdip_sending_descriptor(const struct rtdip *handle);
  * @return 0, -EAGAIN: not known yet, or -errno
  */
 int rtdip_resolve(uint32_t ipv4, uint8_t mac[RTDIP_MAC_BYTES]);
+
+/** Whether the service has ended: nothing has come for the handle's ports since, whatever other service is there now. */
+bool rtdip_has_ended(const struct rtdip *handle);
 
 void rtdip_counts(const struct rtdip *handle, struct rtdip_counts *counts);
 

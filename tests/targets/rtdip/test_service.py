@@ -17,6 +17,8 @@ from tests.patience import HANG_S, wait_until
 from tests.targets.rtdip.lab import RtdipLab, bw_rtdip, ports
 from tests.traffic_gen.lab import Stream
 
+SERVICE_ENDED = "the service of RTDiP ended during the run"
+
 
 @pytest.fixture
 def lab(repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
@@ -65,7 +67,31 @@ def test_a_replay_s_receiver_sleeps_when_its_service_has_ended(lab: RtdipLab, re
     time.sleep(0.5)
     used_s, passed_s = cpu_s(recv.process.pid) - before_s, time.monotonic() - begin_s
     assert used_s < passed_s / 2
-    assert recv.result()["streams"][0]["lost"] > 0
+    result = recv.result(4)
+    assert result["streams"][0]["lost"] > 0
+    assert (result["complete"], result["valid"]) == (True, False)
+    assert result["invalid_reasons"] == [SERVICE_ENDED]
+
+
+def test_a_service_that_ends_when_all_has_come_makes_the_run_invalid_too(
+    lab: RtdipLab, repository: Path
+) -> None:
+    """Nothing is lost, yet nobody knows what else would have come; a low-latency stream alone."""
+    stream = Stream(13, "tcp", 10, 50_000, low_latency=True)
+    recv, (send,) = lab.begin_replay(repository, stream, duration_ms=500)
+    send.result()  # the receiver still waits for what is late
+    lab.services[lab.far].process.kill()
+    result = recv.result(4)
+    assert (result["streams"][0]["lost"], result["invalid_reasons"]) == (0, [SERVICE_ENDED])
+
+
+def test_a_replay_s_sender_whose_service_ends_is_invalid(lab: RtdipLab, repository: Path) -> None:
+    """No grant reaches it any more; a low-latency stream waits for none."""
+    stream = Stream(13, "tcp", 10, 50_000, low_latency=True)
+    _, (send,) = lab.begin_replay(repository, stream, duration_ms=500)
+    send.wait_ready()
+    lab.services[lab.near].process.kill()
+    assert send.result(4)["invalid_reasons"] == [SERVICE_ENDED]
 
 
 def cpu_s(pid: int) -> float:

@@ -65,6 +65,12 @@ int rtdip_sending_descriptor(const struct rtdip *handle)
 	return -ENOTSUP;
 }
 
+bool rtdip_has_ended(const struct rtdip *handle)
+{
+	(void)handle;
+	return false;
+}
+
 int rtdip_resolve(uint32_t ipv4, uint8_t mac[RTDIP_MAC_BYTES])
 {
 	(void)ipv4;

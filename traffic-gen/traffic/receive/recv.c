@@ -276,6 +276,17 @@ static void judge_clocks(struct consumer *consumer)
 		consumer_invalidate(consumer, "the logs are incomplete: %s", strerror(consumer->recorder.write_error));
 }
 
+/* What a service that has ended did not bring is nobody's loss; and that nothing came is not that nothing was sent. */
+static void judge_service(struct consumer *consumer)
+{
+	bool ended = false;
+
+	for (int lane = 0; lane < CONSUMER_LANES; lane++)
+		ended |= consumer->receivers[lane].rtdip && rtdip_has_ended(consumer->receivers[lane].rtdip);
+	if (ended)
+		consumer_invalidate(consumer, RTDIP_SERVICE_ENDED);
+}
+
 /* Run the plan. @return exit code */
 static int run(struct consumer *consumer, const struct recv_options *options)
 {
@@ -298,6 +309,7 @@ static int run(struct consumer *consumer, const struct recv_options *options)
 	complete = follow(consumer);
 	stop_threads(consumer);
 	judge_clocks(consumer);
+	judge_service(consumer);
 	if (consumer_print_result(consumer, complete) != 0) {
 		fprintf(stderr, CONSUMER_TOOL ": the result cannot be written: stdout failed\n");
 		return EXIT_INVALID;

@@ -265,6 +265,19 @@ static void note_steps(struct send_run *run)
 	}
 }
 
+/* Without its service a producer gets no grants: what is late then is not the stack's lateness. */
+static void note_service(struct send_run *run)
+{
+	for (int i = 0; i < run->sender_count; i++) {
+		for (int j = 0; j < run->senders[i]->stream_count; j++) {
+			const struct rtdip *rtdip = run->senders[i]->streams[j].link.rtdip;
+
+			if (rtdip && rtdip_has_ended(rtdip) && !run->reason[0])
+				snprintf(run->reason, sizeof(run->reason), RTDIP_SERVICE_ENDED);
+		}
+	}
+}
+
 /* What the first producer was given; a note of any producer comes before none. */
 static struct port_scheduling scheduling_of(const struct send_run *run)
 {
@@ -339,6 +352,7 @@ static int play(struct send_run *run)
 	if (!complete && !run->reason[0] && !port_stop_requested())
 		explain_unconnected(run);
 	note_steps(run);
+	note_service(run);
 	print_result(run, complete, &scheduling);
 	return complete && !run->reason[0] ? EXIT_DONE : EXIT_INVALID;
 }
