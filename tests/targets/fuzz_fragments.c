@@ -11,6 +11,8 @@
 
 enum { ROOM_BYTES = 300 };
 
+static const struct rtdip_address sender = { .port = 7000 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void promise(int kept)
@@ -32,7 +34,7 @@ static void there_and_back(const uint8_t *data, size_t size_bytes, size_t frame_
 		size_t frame_bytes = fragments_cut(&next, data, size_bytes, frame, frame_max_bytes);
 
 		promise(length == -EAGAIN && frame_bytes <= frame_max_bytes);
-		length = fragments_take(&assembly, frame, frame_bytes, room, size_bytes);
+		length = fragments_take(&assembly, &sender, frame, frame_bytes, room, size_bytes);
 	}
 	promise(length == (int64_t)size_bytes && memcmp(room, data, size_bytes) == 0);
 	free(room);
@@ -54,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		promise(exact != NULL);
 		memcpy(exact, data + 1, frame_bytes);
-		length = fragments_take(&assembly, exact, frame_bytes, room, ROOM_BYTES);
+		length = fragments_take(&assembly, &sender, exact, frame_bytes, room, ROOM_BYTES);
 		promise(length <= ROOM_BYTES && (length >= 0 || length == -EAGAIN || length == -EBADMSG || length == -EMSGSIZE));
 		if (length > 0)
 			promise(room[length - 1] == exact[frame_bytes - 1]);

@@ -6,6 +6,7 @@
 
 #include "base/time_units.h"
 #include "config/options.h"
+#include "numbers.h"
 
 int end_open(struct end *end, const char *local, const char *socket_path, unsigned int flags, bool fragments)
 {
@@ -58,6 +59,13 @@ int end_set_busy_poll(struct end *end, int busy_poll_us)
 	if (!err)
 		end->busy_poll_ns = busy_poll_us * NS_PER_US;
 	return err;
+}
+
+bool end_is_same_peer(const struct end *end, const struct peer *one, const struct peer *other)
+{
+	if (end->handle)
+		return rtdip_same_address(&one->rtdip, &other->rtdip);
+	return one->udp.port == other->udp.port && address_same_ip(&one->udp, &other->udp);
 }
 
 int end_parse_peer(const struct end *end, const char *text, struct peer *peer)
@@ -121,7 +129,7 @@ static int64_t take_rtdip(struct end *end, struct peer *from, enum rtdip_priorit
 				       rtdip_receive(end->handle, &message, data, room_bytes, left_ns);
 		if (err)
 			return err;
-		length = end->fragments ? fragments_take(&end->assembly, frame, message.size_bytes, data, room_bytes) :
+		length = end->fragments ? fragments_take(&end->assembly, &message.from, frame, message.size_bytes, data, room_bytes) :
 					  (int64_t)message.size_bytes;
 		if (length >= 0)
 			break;

@@ -57,6 +57,8 @@ int end_set_busy_poll(struct end *end, int busy_poll_us);
 /** Let receiving_ns be known of UDP, too, where the kernel has stamps. */
 void end_stamp_received(struct end *end);
 
+bool end_is_same_peer(const struct end *end, const struct peer *one, const struct peer *other);
+
 /** Read who is sent to: "02:00:00:00:00:01/7000" for RTDiP, "10.0.0.1:7000" for UDP. @return 0 or -EINVAL */
 int end_parse_peer(const struct end *end, const char *text, struct peer *peer);
 

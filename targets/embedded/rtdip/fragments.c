@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "numbers.h"
+
 static size_t least(size_t one, size_t other)
 {
 	return one < other ? one : other;
@@ -31,16 +33,18 @@ size_t fragments_cut(struct rtdip_fragment *next, const uint8_t *data, size_t si
 }
 
 /* Begin a message by its first fragment. */
-static int begin(struct assembly *assembly, uint32_t message, const uint8_t *part, size_t part_bytes, size_t room_bytes)
+static int begin(struct assembly *assembly, const struct rtdip_address *from, uint32_t message, const uint8_t *part,
+		 size_t part_bytes, size_t room_bytes)
 {
-	*assembly = (struct assembly){ .message = message };
+	*assembly = (struct assembly){ .from = *from, .message = message };
 	if (part_bytes < FRAGMENTS_LENGTH_BYTES)
 		return -EBADMSG;
 	assembly->whole_bytes = FRAGMENTS_LENGTH_BYTES + (size_t)big_endian_get(part, FRAGMENTS_LENGTH_BYTES);
 	return assembly->whole_bytes - FRAGMENTS_LENGTH_BYTES > room_bytes ? -EMSGSIZE : 0;
 }
 
-int64_t fragments_take(struct assembly *assembly, const uint8_t *frame, size_t size_bytes, uint8_t *room, size_t room_bytes)
+int64_t fragments_take(struct assembly *assembly, const struct rtdip_address *from, const uint8_t *frame, size_t size_bytes,
+		       uint8_t *room, size_t room_bytes)
 {
 	struct rtdip_fragment fragment;
 	const uint8_t *part = frame + RTDIP_FRAGMENT_HEADER_BYTES;
@@ -51,9 +55,10 @@ int64_t fragments_take(struct assembly *assembly, const uint8_t *frame, size_t s
 		return -EBADMSG;
 	fragment = rtdip_fragment_parse(frame);
 	if (fragment.offset == 0) {
-		err = begin(assembly, fragment.message, part, part_bytes, room_bytes);
+		err = begin(assembly, from, fragment.message, part, part_bytes, room_bytes);
 		front_bytes = FRAGMENTS_LENGTH_BYTES;
-	} else if (assembly->position == 0 || fragment.message != assembly->message || fragment.offset != assembly->position) {
+	} else if (assembly->position == 0 || fragment.message != assembly->message || fragment.offset != assembly->position ||
+		   !rtdip_same_address(&assembly->from, from)) {
 		return -EBADMSG;
 	}
 	if (!err && part_bytes > assembly->whole_bytes - assembly->position)

@@ -14,6 +14,8 @@ struct part {
 	uint32_t count;          /* messages of the window */
 };
 
+enum { WINDOW_MAX_MESSAGES = 100000 };
+
 struct source {
 	struct run run;
 	int64_t window, duration_ms, timeout_ms;
@@ -71,7 +73,8 @@ static void run_source(void *argument)
 	struct source *source = argument;
 	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
-	for (uint32_t number = 0; !port_stop_requested() && !source->run.err; number++) {
+	/* A source that begins anew at the same place goes on with no window of the one before. */
+	for (uint32_t number = (uint32_t)begin_monotonic_ns; !port_stop_requested() && !source->run.err; number++) {
 		if (port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns >= source->duration_ms * NS_PER_MS)
 			break;
 		send_window(source, number);
@@ -88,7 +91,7 @@ int verb_source(int argc, char **argv)
 		.window = 32, .duration_ms = 1000, .timeout_ms = 100,
 	};
 	struct option options[OWN_OPTIONS + COMMON_OPTIONS + 1] = {
-		{ .name = "window", .kind = OPTION_INT, .target = &source.window, .min = 1, .max = 100000, .argument = "N",
+		{ .name = "window", .kind = OPTION_INT, .target = &source.window, .min = 1, .max = WINDOW_MAX_MESSAGES, .argument = "N",
 		  .help = "messages before an acknowledgement, 1..100000 (default 32)" },
 		{ .name = "duration-ms", .kind = OPTION_INT, .target = &source.duration_ms, .min = 1, .max = 86400000,
 		  .argument = "N", .help = "how long, 1..86400000 ms (default 1000)" },
@@ -129,16 +132,42 @@ int verb_source(int argc, char **argv)
 	return code ? code : source.windows ? EXIT_DONE : EXIT_INVALID;
 }
 
+/* What has come of a window. */
+struct incoming_window {
+	struct peer from;
+	uint32_t number, count, heard; /* of the window; messages of it; of these have come */
+	bool is_heard[WINDOW_MAX_MESSAGES];
+};
+
 struct sink {
 	struct run run;
 	uint64_t messages, acknowledged;
 };
 
+/* Take a message; true: it makes its window whole. One of another window, or of another source, begins that. */
+static bool completes(struct incoming_window *window, const struct part *part, const struct peer *from,
+		      const struct end *end)
+{
+	if (part->count > WINDOW_MAX_MESSAGES || part->number >= part->count)
+		return false;
+	if (part->count != window->count || part->window != window->number || !end_is_same_peer(end, &window->from, from)) {
+		memset(window->is_heard, 0, part->count * sizeof(*window->is_heard));
+		window->from = *from;
+		window->number = part->window;
+		window->count = part->count;
+		window->heard = 0;
+	}
+	if (window->is_heard[part->number])
+		return false;
+	window->is_heard[part->number] = true;
+	return ++window->heard == part->count;
+}
+
 static void run_sink(void *argument)
 {
 	static uint8_t data[MESSAGE_MAX_BYTES];
+	static struct incoming_window window;
 	struct sink *sink = argument;
-	uint32_t window = 0, heard = 0;
 	enum rtdip_priority priority;
 	struct peer from;
 
@@ -150,9 +179,8 @@ static void run_sink(void *argument)
 			continue;
 		sink->messages++;
 		memcpy(&part, data, sizeof(part));
-		heard = part.window == window ? heard + 1 : 1;
-		window = part.window;
-		if (heard == part.count && end_send(&sink->run.end, &from, priority, &part, sizeof(part)) >= 0)
+		if (completes(&window, &part, &from, &sink->run.end) &&
+		    end_send(&sink->run.end, &from, priority, &part, sizeof(part)) >= 0)
 			sink->acknowledged++;
 	}
 }

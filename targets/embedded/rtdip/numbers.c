@@ -13,8 +13,7 @@ static struct place_numbers *find(struct numbers *numbers, uint16_t own_port, co
 	for (int i = 0; i < NUMBERS_PLACES_MAX && !*known; i++) {
 		struct place_numbers *each = &numbers->places[i];
 
-		*known = each->own_port == own_port && each->place.port == place->port &&
-			 memcmp(each->place.mac, place->mac, RTDIP_MAC_BYTES) == 0;
+		*known = each->own_port == own_port && rtdip_same_address(&each->place, place);
 		if (*known || each->used < found->used)
 			found = each;
 	}

@@ -6,11 +6,18 @@
 #ifndef RTDIP_NUMBERS_H
 #define RTDIP_NUMBERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "rtdip.h"
 
 enum { NUMBERS_PLACES_MAX = 64 };
+
+static inline bool rtdip_same_address(const struct rtdip_address *one, const struct rtdip_address *other)
+{
+	return one->port == other->port && memcmp(one->mac, other->mac, RTDIP_MAC_BYTES) == 0;
+}
 
 struct place_numbers {
 	struct rtdip_address place;

@@ -10,6 +10,7 @@
 
 enum { MESSAGE_MAX_BYTES = 65507, FRAMES_MAX = 8192, ROUNDS = 20000 };
 
+static const struct rtdip_address sender = { .port = 7000 };
 static uint8_t sent[MESSAGE_MAX_BYTES], room[MESSAGE_MAX_BYTES];
 static uint8_t frames[FRAMES_MAX][RTDIP_DATA_MAX_BYTES];
 static size_t frame_bytes[FRAMES_MAX];
@@ -48,8 +49,8 @@ static void test_every_size_is_whole_in_as_few_frames_as_there_is_room(void)
 			count = cut(&random, &next, sizes[i], rooms[k]);
 			CHECK_INT(count, (int)wanted);
 			for (int frame = 0; frame < count - 1; frame++)
-				CHECK_INT(fragments_take(&assembly, frames[frame], frame_bytes[frame], room, sizeof(room)), -EAGAIN);
-			CHECK_INT(fragments_take(&assembly, frames[count - 1], frame_bytes[count - 1], room, sizeof(room)), sizes[i]);
+				CHECK_INT(fragments_take(&assembly, &sender, frames[frame], frame_bytes[frame], room, sizeof(room)), -EAGAIN);
+			CHECK_INT(fragments_take(&assembly, &sender, frames[count - 1], frame_bytes[count - 1], room, sizeof(room)), sizes[i]);
 			CHECK_INT(memcmp(room, sent, sizes[i]), 0);
 		}
 	}
@@ -76,7 +77,7 @@ static void test_a_message_is_whole_or_lost(void)
 			if (harm == 1 && i == at)
 				continue;
 			for (int times = harm == 2 && i == at ? 2 : 1; times > 0; times--) {
-				int64_t length = fragments_take(&assembly, frames[which], frame_bytes[which], room, sizeof(room));
+				int64_t length = fragments_take(&assembly, &sender, frames[which], frame_bytes[which], room, sizeof(room));
 
 				if (length < 0)
 					continue;
@@ -100,14 +101,33 @@ static void test_what_is_no_part_is_refused(void)
 	struct random random = { 3 };
 
 	CHECK_INT(cut(&random, &next, 20, 20), 2 + (20 + 4) % 12);
-	CHECK_INT(fragments_take(&assembly, frames[1], frame_bytes[1], room, sizeof(room)), -EBADMSG);
-	CHECK_INT(fragments_take(&assembly, frames[0], RTDIP_FRAGMENT_HEADER_BYTES, room, sizeof(room)), -EBADMSG);
-	CHECK_INT(fragments_take(&assembly, frames[0], RTDIP_FRAGMENT_HEADER_BYTES + 3, room, sizeof(room)), -EBADMSG);
-	CHECK_INT(fragments_take(&assembly, frames[0], frame_bytes[0], room, 19), -EMSGSIZE);
-	CHECK_INT(fragments_take(&assembly, frames[1], frame_bytes[1], room, sizeof(room)), -EBADMSG);
-	CHECK_INT(fragments_take(&assembly, frames[0], frame_bytes[0], room, 20), -EAGAIN);
-	CHECK_INT(fragments_take(&assembly, frames[1], frame_bytes[1] + 1, room, 20), -EBADMSG);
-	CHECK_INT(fragments_take(&assembly, frames[1], frame_bytes[1], room, 20), -EBADMSG);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[1], frame_bytes[1], room, sizeof(room)), -EBADMSG);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[0], RTDIP_FRAGMENT_HEADER_BYTES, room, sizeof(room)), -EBADMSG);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[0], RTDIP_FRAGMENT_HEADER_BYTES + 3, room, sizeof(room)), -EBADMSG);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[0], frame_bytes[0], room, 19), -EMSGSIZE);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[1], frame_bytes[1], room, sizeof(room)), -EBADMSG);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[0], frame_bytes[0], room, 20), -EAGAIN);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[1], frame_bytes[1] + 1, room, 20), -EBADMSG);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[1], frame_bytes[1], room, 20), -EBADMSG);
+}
+
+/* Two senders number their messages alike. */
+static void test_a_message_is_one_sender_s(void)
+{
+	static const struct rtdip_address port = { .port = 7001 }, place = { .mac = { 2 }, .port = 7000 };
+	struct rtdip_fragment next = { 0 };
+	struct assembly assembly = { 0 };
+	struct random random = { 4 };
+
+	CHECK_INT(cut(&random, &next, 20, 20), 2);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[0], frame_bytes[0], room, sizeof(room)), -EAGAIN);
+	CHECK_INT(fragments_take(&assembly, &port, frames[1], frame_bytes[1], room, sizeof(room)), -EBADMSG);
+	CHECK_INT(fragments_take(&assembly, &place, frames[1], frame_bytes[1], room, sizeof(room)), -EBADMSG);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[1], frame_bytes[1], room, sizeof(room)), 20);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[0], frame_bytes[0], room, sizeof(room)), -EAGAIN);
+	CHECK_INT(fragments_take(&assembly, &place, frames[0], frame_bytes[0], room, sizeof(room)), -EAGAIN);
+	CHECK_INT(fragments_take(&assembly, &sender, frames[1], frame_bytes[1], room, sizeof(room)), -EBADMSG);
+	CHECK_INT(fragments_take(&assembly, &place, frames[1], frame_bytes[1], room, sizeof(room)), 20);
 }
 
 int main(void)
@@ -115,5 +135,6 @@ int main(void)
 	test_every_size_is_whole_in_as_few_frames_as_there_is_room();
 	test_a_message_is_whole_or_lost();
 	test_what_is_no_part_is_refused();
+	test_a_message_is_one_sender_s();
 	return check_result();
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -133,6 +134,25 @@ def test_windows_are_acknowledged(lab: RtdipLab) -> None:
     assert result["windows"] > 0
     sink.stop()
     assert sink.result()["acknowledged"] >= result["windows"]
+
+
+def test_a_window_is_whole_of_one_source_s_messages_alone(driver_lab: RtdipLab) -> None:
+    """Another source's message of that number, or one that came twice, stands in for none that is lost."""
+    lab = driver_lab
+    sink, raw = lab.tool(lab.far, "sink", "--local", "7000"), lab.raw()
+    sink.wait_ready()
+    first, second = 9, 10
+    parts = [(first, 5, 0), (second, 5, 1)]
+    parts += [(first, 6, 0), (first, 6, 0)]
+    parts += [(first, 7, 0), (first, 7, 2)]
+    parts += [(first, 8, 1), (first, 8, 0), (first, 8, 0)]  # whole, in whatever order, and told once
+    for sequence, (source, window, number) in enumerate(parts):
+        data = struct.pack("=III", window, number, 2)
+        raw.send(lab.frame(header(7000, HIGH, len(data), source, sequence) + data))
+    wait_until(lambda: lab.show(lab.near)["frames"]["no_port"] >= 1, "an acknowledgement")
+    sink.stop()
+    result = sink.result()
+    assert (result["messages"], result["acknowledged"]) == (len(parts), 1)
 
 
 def test_a_source_says_what_it_cannot_send(driver_lab: RtdipLab) -> None:
