@@ -214,7 +214,11 @@ static int give_port(struct service *service, struct client *client, const struc
 	return port;
 }
 
-/* Add to the text of `show`; what has no room is cut off. */
+enum { SHOW_HEAD_BYTES = 1024, SHOW_PORT_BYTES = 180 }; /* at most */
+
+_Static_assert(SHOW_HEAD_BYTES + RTDIP_PORTS_MAX * SHOW_PORT_BYTES <= RTDIP_SHOW_BYTES, "all ports have room");
+
+/* Add to the text of `show`, which has room for it. */
 __attribute__((format(printf, 3, 4))) static size_t add(struct service *service, size_t used, const char *format, ...)
 {
 	size_t room = sizeof(service->text) - used;
@@ -287,9 +291,8 @@ static void handle(struct service *service, struct client *client, const struct 
 		about.result = -EINVAL;
 		break;
 	}
-	if (local_answer(client->connection, &about, sizeof(about), &descriptor, descriptor >= 0, service->text, text_bytes)) {
-		/* The client is gone, or reads nothing: its connection says so next. */
-	}
+	if (local_answer(client->connection, &about, sizeof(about), &descriptor, descriptor >= 0, service->text, text_bytes))
+		drop_client(service, client); /* it is gone, or reads nothing: one that missed an answer would wait for it for good */
 	if (descriptor >= 0)
 		close(descriptor);
 }

@@ -11,7 +11,7 @@
 
 #include "frame.h"
 
-enum { RTDIP_PORTS_MAX = 4096 };
+enum { RTDIP_PORTS_MAX = 1024 };
 
 struct rtdip_kernel {
 	int ports, port_counts, counts, address; /* maps */

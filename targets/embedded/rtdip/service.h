@@ -37,7 +37,7 @@ static inline bool rtdip_is_ring_size(uint32_t bytes)
 /** Connect to a service. @return a socket, which the caller closes, or -errno */
 int rtdip_connect(const char *path);
 
-enum { RTDIP_SHOW_BYTES = 256 * 1024 };
+enum { RTDIP_SHOW_BYTES = 192 * 1024 }; /* all ports with the largest numbers; what a socket takes as one message has to be more */
 
 /**
  * Serve an interface until SIGTERM or SIGINT.
