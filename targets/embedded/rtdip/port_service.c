@@ -188,6 +188,20 @@ static uint16_t free_port(const struct service *service)
 	return 0;
 }
 
+/* The rings are the service's memory: no user but root may take all of it. */
+static bool has_room(const struct service *service, uid_t uid, uint32_t bytes)
+{
+	uint64_t used_bytes = bytes;
+
+	for (int port = 1; port <= UINT16_MAX; port++) {
+		const struct owner *owner = &service->owners[port];
+
+		if (owner->client && owner->client->who.uid == uid)
+			used_bytes += owner->ring_bytes;
+	}
+	return uid == 0 || used_bytes <= RTDIP_USER_RINGS_BYTES;
+}
+
 /* Give a port to a client. Return the port, *ring a descriptor of its ring; or -errno. */
 static int give_port(struct service *service, struct client *client, const struct rtdip_request *request, int *ring)
 {
@@ -203,6 +217,8 @@ static int give_port(struct service *service, struct client *client, const struc
 		return -EACCES;
 	if (service->port_count == RTDIP_PORTS_MAX)
 		return -ENOSPC;
+	if (!has_room(service, client->who.uid, bytes))
+		return -ENOBUFS;
 	*ring = rtdip_kernel_ring(bytes);
 	if (*ring < 0)
 		return *ring;

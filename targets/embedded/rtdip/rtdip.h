@@ -21,6 +21,7 @@
 #define RTDIP_EPHEMERAL_MIN 49152 /* ports from it on are given to who asks for any */
 #define RTDIP_RING_MIN_BYTES 4096
 #define RTDIP_RING_MAX_BYTES (64 * 1024 * 1024)
+#define RTDIP_USER_RINGS_BYTES (UINT64_C(128) * 1024 * 1024) /* of all rings of a user other than root */
 #define RTDIP_RING_BYTES (256 * 1024) /* where 0 is asked for */
 #define RTDIP_HANDLE_PORTS_MAX 64
 
@@ -66,7 +67,7 @@ void rtdip_close(struct rtdip *handle);
  * @param port        1..65535; 0: any that is free
  * @param ring_bytes  a power of two, RTDIP_RING_MIN_BYTES..RTDIP_RING_MAX_BYTES; 0: RTDIP_RING_BYTES
  * @return the port, -EADDRINUSE, -EACCES (a privileged one), -EINVAL, -EMFILE (RTDIP_HANDLE_PORTS_MAX), -EBUSY (read what has come
- *         first), -ENOMEM, -EPIPE (no service)
+ *         first), -ENOBUFS (RTDIP_USER_RINGS_BYTES), -ENOSPC (no port is left), -ENOMEM, -EPIPE (no service)
  */
 int rtdip_bind(struct rtdip *handle, uint16_t port, uint32_t ring_bytes);
 

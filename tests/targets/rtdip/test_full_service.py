@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,36 @@ from tests.patience import HANG_S
 from tests.targets.rtdip.lab import RtdipLab, bw_rtdip, ports
 
 PORTS_MAX, HANDLE_PORTS_MAX, RING_MIN_BYTES = 1024, 64, 4096
+
+
+TAKE_MEMORY = """
+import os, sys
+from pathlib import Path
+from targets.embedded.rtdip.python.rtdip import Handle, RtdipError
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+with Handle(Path(sys.argv[1])) as first, Handle(Path(sys.argv[1])) as second:
+    first.bind(7000, ring_bytes=64 << 20)
+    second.bind(7001, ring_bytes=64 << 20)
+    for bound in (first, second):
+        try:
+            bound.bind(7002, ring_bytes=4096)
+        except RtdipError as refused:
+            print(refused.name)
+    first.unbind(7000)
+    second.bind(7002, ring_bytes=4096)
+"""
+
+
+def test_a_user_s_rings_take_so_much_memory_and_no_more(repository: Path, open_folder: Path) -> None:
+    """Over all handles of the user; what is given back is there again, and root has what it needs."""
+    library = repository / ".build" / "linux" / "traffic-gen" / "librtdip.so"
+    with RtdipLab(bw_rtdip(repository), open_folder, "--group", "65534") as lab:
+        environment = {**os.environ, "RTDIP_LIBRARY": str(library), "PYTHONPATH": str(repository)}
+        argv = [sys.executable, "-c", TAKE_MEMORY, str(lab.folder / lab.far)]
+        done = subprocess.run(
+            argv, check=False, capture_output=True, text=True, env=environment, timeout=HANG_S
+        )
+        assert (done.returncode, done.stdout.split()) == (0, ["ENOBUFS", "ENOBUFS"]), done.stderr
 
 
 def test_all_ports_that_there_are_are_shown(
