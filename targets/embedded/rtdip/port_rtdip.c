@@ -446,9 +446,11 @@ static int look_for_end(struct rtdip *handle)
 
 int rtdip_receive(struct rtdip *handle, struct rtdip_message *message, void *data, size_t room_bytes, int64_t timeout_ns)
 {
-	int64_t deadline_monotonic_ns = timeout_ns < 0 ? -1 : timeout_ns == 0 ? 0 : monotonic_ns() + timeout_ns;
+	int64_t deadline_monotonic_ns = timeout_ns <= 0 ? timeout_ns : 0;
 	int err;
 
+	if (timeout_ns > 0 && __builtin_add_overflow(monotonic_ns(), timeout_ns, &deadline_monotonic_ns))
+		deadline_monotonic_ns = -1;
 	while ((err = take_first(handle, message, data, room_bytes)) == -EAGAIN) {
 		err = timeout_ns == 0 ? look_for_end(handle) : wait_for_frame(handle, deadline_monotonic_ns);
 		if (err == -EPIPE && take_first(handle, message, data, room_bytes) == 0)

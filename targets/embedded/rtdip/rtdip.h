@@ -2,9 +2,10 @@
 /*
  * librtdip: ports of RTDiP for a program, by calls as those of sockets. Results are 0 or more, or -errno.
  *
- * A handle is one thread's. Its ports are given by the service of an interface (`bw-rtdip serve`); they are free again when the
- * handle is closed or its process dies, however it does. A frame is handled by the receiving process, when it asks, at the
- * priority that it has then. Of all frames that have come for a handle's ports those of the highest priority come first; of one
+ * A handle is one thread's, and of the process that opened it: a forked child leaves it alone, but for rtdip_close(), and has it
+ * closed before it runs on by itself, else the ports stay taken when its parent has died. Its ports are given by the service of
+ * an interface (`bw-rtdip serve`); they are free again when the handle is closed or its process dies, however it does. A frame is
+ * handled by the receiving process, when it asks, at the priority that it has then. Of all frames that have come for a handle's ports those of the highest priority come first; of one
  * priority and port in the order in which they came. RTDiP does not repeat what is lost, but every loss is counted somewhere:
  * rtdip_counts(), `bw-rtdip show`.
  */
