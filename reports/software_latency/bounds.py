@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reports.software_latency.trips import LAGS_MAX, TRIPS_MIN, Floats, PairTrips, kpss
+from reports.software_latency.turns import sums_of_turns, turns_of
 
 STRETCHES = 4
 WANDERS_LIMIT = 0.463
@@ -105,15 +106,12 @@ def wandering(weights: Floats, trips: Sequence[PairTrips]) -> NDArray[np.bool_]:
 
 def _means_of_turns(trips: Sequence[PairTrips]) -> Floats:
     """Return the mean of each pair's trips of each turn, shape (pairs, turns); not a number: it has none."""
-    turns = [each.turn[each.counted] for each in trips if each.turn is not None]
-    if len(turns) < len(trips):
+    if any(each.turn is None for each in trips):
         return np.zeros((len(trips), 0))
-    count = max(int(each.max()) for each in turns) + 1
-    sums = [
-        np.bincount(turn, each.rtt_ns[each.counted], count) for turn, each in zip(turns, trips, strict=True)
-    ]
+    turns = turns_of(trips)
+    sums = np.array([sums_of_turns(each, 0, turns) for each in trips])
     with np.errstate(invalid="ignore"):
-        return np.array(sums) / np.array([np.bincount(turn, minlength=count) for turn in turns])
+        return np.asarray(sums[:, 1] / sums[:, 0])
 
 
 def _triangles(design: Floats) -> Iterator[tuple[int, ...]]:

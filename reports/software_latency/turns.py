@@ -21,6 +21,7 @@ from reports.software_latency.trips import (
     LAGS_MAX,
     ORDERS,
     Drift,
+    Integers,
     PairResult,
     PairTrips,
     k_statistics,
@@ -48,11 +49,11 @@ def measure_turns(
     """
     for each in trips:
         require_enough(each, resamples)
-    turns = np.unique(np.concatenate([each.turn[each.counted] for each in trips if each.turn is not None]))
+    turns = turns_of(trips)
     if len(turns) < TURNS_MIN:
         raise ReportError(f"{len(turns)} turns, need {TURNS_MIN}")
     middles = [int(np.median(each.rtt_ns[each.counted])) for each in trips]
-    sums = np.array([_sums(each, middle, turns) for each, middle in zip(trips, middles, strict=True)])
+    sums = np.array([sums_of_turns(each, middle, turns) for each, middle in zip(trips, middles, strict=True)])
     series = [(_means(each[1], each[0]), _squares(each)) for each in sums]
     automatic = [max(map(automatic_length, each)) for each in series]
     count = len(turns)
@@ -71,7 +72,12 @@ def measure_turns(
     return measured, Spread(spread, np.full(len(trips), freedom), True, hardware_of(trips))
 
 
-def _sums(trips: PairTrips, middle_ns: int, turns: np.ndarray) -> Floats:
+def turns_of(trips: Sequence[PairTrips]) -> Integers:
+    """Return the turns of which any trip counts, each once, shape (turns,); all pairs have turns."""
+    return np.unique(np.concatenate([each.turn[each.counted] for each in trips if each.turn is not None]))
+
+
+def sums_of_turns(trips: PairTrips, middle_ns: int, turns: Integers) -> Floats:
     """Return of each turn how many trips count, and the sums of their powers about the middle: (4, turns)."""
     assert trips.turn is not None
     place = np.searchsorted(turns, trips.turn[trips.counted])
