@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from dashboards.grafana.influxql import Values
 from dashboards.grafana.model import JsonObject, Panel, Query
@@ -15,6 +16,11 @@ _UNITS = {"_ns": NS, "_share": SHARE}
 HOUR = "1h"
 _COLOURS = {"pass": "green", "unset": "text", "inconclusive": "yellow", "error": "purple", "fail": "red"}
 _DASHED: JsonObject = {"fill": "dash", "dash": [10, 10]}
+_SCALES: Mapping[str, JsonObject] = {
+    "linear": {"type": "linear"},
+    "log": {"type": "log", "log": 10},
+    "symlog": {"type": "symlog", "log": 10, "linearThreshold": 1},
+}
 
 Steps = tuple[tuple[float | None, str], ...]
 PLAIN: Steps = ((None, "text"),)
@@ -28,16 +34,14 @@ class Look:
 
     Attributes:
         label: What the axis says.
-        log: Whether the axis is logarithmic.
-        both_signs: Whether a logarithmic axis has values below 0, too: linear within a nanosecond of 0.
+        scale: Of the axis: `symlog` has values of both signs, linear within a nanosecond of 0.
         bars: Stacked bars instead of lines.
         limit: Draw a line there.
         legend: Figures beside each name.
     """
 
     label: str = ""
-    log: bool = False
-    both_signs: bool = False
+    scale: Literal["linear", "log", "symlog"] = "linear"
     bars: bool = False
     limit: float | None = None
     legend: tuple[str, ...] = ("lastNotNull", "max")
@@ -45,7 +49,7 @@ class Look:
 
 
 MARGIN_LOOK = Look("margin / limit", limit=0, legend=("lastNotNull", "min"))
-U_LOOK = Look("U", log=True)
+U_LOOK = Look("U", "log")
 OUTCOME = {"outcome": 'max("outcome_code")'}
 LEAST_MARGIN = {"margin": 'min("margin_share")'}
 LARGEST_U = {"U": 'max("u_ns")'}
@@ -91,7 +95,7 @@ def time_series(
         "spanNulls": True,
         "axisPlacement": "auto",
         "axisLabel": look.label,
-        "scaleDistribution": _scale(look),
+        "scaleDistribution": _SCALES[look.scale],
         "stacking": {"mode": "normal" if look.bars else "none", "group": "A"},
         "thresholdsStyle": {"mode": "off" if look.limit is None else "dashed"},
     }
@@ -121,14 +125,6 @@ def time_series(
         defaults=defaults,
         overrides=tuple(overrides),
         interval=HOUR,
-    )
-
-
-def _scale(look: Look) -> JsonObject:
-    if not look.log:
-        return {"type": "linear"}
-    return (
-        {"type": "symlog", "log": 10, "linearThreshold": 1} if look.both_signs else {"type": "log", "log": 10}
     )
 
 

@@ -57,14 +57,14 @@ LATENCIES = dashboard(
             | {"max": 'max("value_ns")', "budget": 'min("limit_upper_ns")'},
             _ONE_STREAM,
         ),
-        Look("latency", log=True),
+        Look("latency", "log"),
         overrides=[dashed("budget"), by_name("max", {"custom.lineWidth": 2})],
     ),
     time_series(
         "Largest latency",
         "By stream.",
         Values(LATENCY, {"latency": 'max("value_ns")'}, _ONE_WAY, ("stream",), alias=_BY_STREAM),
-        Look("latency", log=True, legend_right=True),
+        Look("latency", "log", legend_right=True),
     ),
     time_series(
         "Margin",
@@ -110,7 +110,7 @@ LATENCIES = dashboard(
         "All latencies by quantity",
         "Round trips, loop delays, one-way latencies, and what was imported from RTC-Testbench.",
         Values(LATENCY, {"latency": 'max("value_ns")'}, _STREAMS, ("quantity", "statistic")),
-        Look("latency", log=True),
+        Look("latency", "log"),
         size=(24, 8),
     ),
     variables=(
@@ -205,7 +205,7 @@ TIMED_EDGES = dashboard(
         "Highest and lowest of an interval, by method and statistic. The standard deviation is what tells "
         "methods apart; a mean below 0: the edges came early.",
         Values(EDGES, _RANGE, _DELAY, ("method", "statistic")),
-        Look("delay", log=True, both_signs=True, legend=("lastNotNull", "min", "max"), legend_right=True),
+        Look("delay", "symlog", legend=("lastNotNull", "min", "max"), legend_right=True),
         size=(24, 10),
     ),
     time_series(
@@ -301,7 +301,7 @@ INSTRUMENT = dashboard(
         Values(
             LATENCY, {"largest": 'max("lateness_max_ns")', "p99": 'max("lateness_p99_ns")'}, by=("bench",)
         ),
-        Look("lateness", log=True),
+        Look("lateness", "log"),
     ),
     time_series(
         "Largest U of a latency",
