@@ -13,7 +13,7 @@
 
 #include "service/port_netlink_message.h"
 
-enum { REQUEST_BYTES = 512, VALID_STATES = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP };
+enum { REQUEST_BYTES = 512, LISTS_MAX = 100, VALID_STATES = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP };
 
 #define GROUP(number) (UINT32_C(1) << ((number) - 1)) /* of those without an RTMGRP_ of their own */
 
@@ -97,29 +97,44 @@ int netlink_open(bool events)
 	return netlink;
 }
 
+/* What a list ends with: its error stands there, not in a message of its own. */
+static int end_of_list(const struct nlmsghdr *message)
+{
+	int err = 0;
+
+	if (NLMSG_PAYLOAD(message, 0) >= sizeof(err))
+		memcpy(&err, NLMSG_DATA(message), sizeof(err));
+	return err;
+}
+
 /* Take the messages of a part of an answer. Return 1: more comes; or what the answer ends with. */
-static int take_part(const void *part, int bytes, uint32_t number, take_message *take, void *result)
+static int take_part(const void *part, int bytes, uint32_t number, bool *changed, take_message *take, void *result)
 {
 	const struct nlmsghdr *message = part;
 
 	for (; netlink_fits(message, bytes); message = NLMSG_NEXT(message, bytes)) {
 		if (message->nlmsg_seq != number)
 			continue;
+		*changed |= message->nlmsg_flags & NLM_F_DUMP_INTR;
 		if (message->nlmsg_type == NLMSG_ERROR)
 			return ((const struct nlmsgerr *)NLMSG_DATA(message))->error;
 		if (message->nlmsg_type == NLMSG_DONE)
-			return 0;
+			return end_of_list(message);
 		if (take)
 			take(message, result);
 	}
 	return 1;
 }
 
-/* Send a request and take its answer, whose messages come before the acknowledgement. Return 0 or -errno. */
+/*
+ * Send a request and take its answer, whose messages come before the acknowledgement. Return 0 or -errno: -EINTR of a list
+ * that changed while the kernel read it, which may lack what was there all the time.
+ */
 static int ask(int netlink, struct request *request, take_message *take, void *result)
 {
 	static _Alignas(struct nlmsghdr) char answer[NETLINK_PART_BYTES];
 	static uint32_t last_number;
+	bool changed = false;
 	int state = 1;
 
 	request->header.nlmsg_seq = ++last_number;
@@ -132,9 +147,9 @@ static int ask(int netlink, struct request *request, take_message *take, void *r
 		if (bytes < 0 && errno != EINTR)
 			return -errno;
 		if (bytes > 0)
-			state = take_part(answer, (int)bytes, request->header.nlmsg_seq, take, result);
+			state = take_part(answer, (int)bytes, request->header.nlmsg_seq, &changed, take, result);
 	}
-	return state;
+	return state == 0 && changed ? -EINTR : state;
 }
 
 /* What both ends of a veth have. */
@@ -259,9 +274,13 @@ int netlink_addresses(int netlink, uint32_t interface_index, struct path_address
 {
 	const struct ifaddrmsg head = { .ifa_family = AF_UNSPEC };
 	struct request request = begin(RTM_GETADDR, NLM_F_DUMP, &head, sizeof(head));
-	struct addresses found = { .interface_index = interface_index };
-	int err = ask(netlink, &request, take_address, &found);
+	struct addresses found;
+	int err = -EINTR;
 
+	for (int times = 0; err == -EINTR && times < LISTS_MAX; times++) {
+		found = (struct addresses){ .interface_index = interface_index };
+		err = ask(netlink, &request, take_address, &found);
+	}
 	if (err)
 		return err;
 	for (int i = 0; i < found.of_link_count; i++)
