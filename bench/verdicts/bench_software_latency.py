@@ -32,7 +32,7 @@ from reports.software_latency.evidence import (
     load_software_latencies,
 )
 from reports.software_latency.plan import Device, make_plan
-from resources.software_latency.devices import DELAYED
+from resources.software_latency.devices import CONTROL, DELAYED
 from resources.software_latency.round_trips import measure_round_trips
 from resources.software_latency.settings import DELAYS_IN_AN_INTERVAL, RoundTripTimes
 
@@ -150,7 +150,7 @@ def run(lab: Lab, rounds: int) -> tuple[dict[str, float], dict[str, object]]:
     for turn in range(rounds):
         for delay_us in DELAYS_US:
             half_us = delay_us // 2
-            twin = InjectedDelay(f"p01{DELAYED}", half_us, half_us, "p01")
+            twin = InjectedDelay(f"p01{DELAYED}", half_us, half_us, "p01", control=f"p01{CONTROL}")
             found = lab.measure(f"known-{delay_us}-{turn}", delayed=twin)
             errors[delay_us].append(next(each.error_ns for each in found.changes if each.put_ns) / 1e3)
             elsewhere += [abs(each.error_ns) / 1e3 for each in found.changes if not each.put_ns]

@@ -31,7 +31,15 @@ FOLDER = "software_latency"
 ROUND_TRIPS = "round_trips.json"
 WITNESS = "witness.ndjson"
 PPB = 1_000_000_000
-COLUMNS = ("sequence", "t1_local_tai_ns", "round_trip_ns", "residence_ns", "own_send_ns", "own_receive_ns")
+COLUMNS_OF_BEFORE = (
+    "sequence",
+    "t1_local_tai_ns",
+    "round_trip_ns",
+    "residence_ns",
+    "own_send_ns",
+    "own_receive_ns",
+)
+COLUMNS = (*COLUMNS_OF_BEFORE, "known_delay_ns")
 
 
 @dataclass(frozen=True)
@@ -306,10 +314,13 @@ def read_trips(
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
-            if tuple(next(reader, ())) != COLUMNS:
+            columns = tuple(next(reader, ()))
+            if columns not in (COLUMNS, COLUMNS_OF_BEFORE):
                 raise RecordError(f"{exchange.series}:1: expected {','.join(COLUMNS)}")
             # A request that had no reply has no round trip; the answer counts it as lost.
-            rows = [(int(row[1]), int(row[2]), int(row[3])) for row in reader if row[2]]
+            answered = [row for row in reader if row[2]]
+            rows = [(int(row[1]), int(row[2]), int(row[3])) for row in answered]
+            known = [int(row[6]) for row in answered if row[6]] if columns == COLUMNS else []
     except (OSError, ValueError, IndexError) as error:
         raise RecordError(f"{exchange.series}: {error}") from error
     sent, whole, residence = np.array(rows, np.int64).reshape(-1, 3).T
@@ -325,6 +336,7 @@ def read_trips(
         by_reference if clock is not None else None,
         (by_reference - turns.first_tai_ns) // (turns.every_us * 1000) if turns is not None else None,
         {each.name: float(each.ns) for each in exchange.hardware_bounds or ()},
+        np.array(known, np.int64) if len(known) == len(rows) else None,
     )
 
 

@@ -4,20 +4,21 @@
 The device and its delayed twin, a second echo beside it, are measured in the same turns. Every device's S is
 worked out with the twin instead of the device, and without it; the difference has to be what was put in, and
 zero for the others (Puttnies et al., equations (13) and (14)). Both times the partners are the same, in the
-same roles: what they take themselves cancels, in the difference and in its U.
+same roles: what they take themselves cancels, in the difference and in its U. What was put in is what the
+waits of the trips that count took: in a pause of the machine one takes longer, but its trip does not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reports.software_latency.bounds import partner_bounds, wander_bounds, wandering
 from reports.software_latency.estimate import Estimate, solver, weighing
 from reports.software_latency.plan import Device, design_matrix, kinds_of, told_devices
-from reports.software_latency.trips import PairTrips
+from reports.software_latency.trips import Floats, PairTrips
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,9 @@ def changes(
         trips: Of each pair, as `found` is of them.
         twin: Name of the delayed one.
         plain: Name of its control, or of the same device without the delay.
-        put_ns: The delay, as it was on average.
-        asked_ns: The delay, as it was asked for: no wait was shorter. Trips in pauses of the machine do not
-            count, and their waits do: those that count took something between the two.
+        put_ns: The delay, as it was on average, of trips that do not count, too.
+        asked_ns: The delay, as it was asked for: no wait was shorter. Where no trip says what its own wait
+            took, in runs of before, those that count took something between the two.
     """
     rows, twins_rows = _compared(found, twin, plain)
     pairs = [(found.measured[row].asker, found.measured[row].reflector) for row in rows]
@@ -79,20 +80,41 @@ def changes(
     part = solver(design, np.maximum(each_u[rows], each_u[twins_rows]))
     each_pair = np.eye(len(each_u))
     weights = part @ (each_pair[twins_rows] - each_pair[rows])
-    means = np.array([each.cumulants[0] for each in found.measured])
-    change = weights @ means
+    waits = [each for each in trips if twin in (each.asker, each.reflector)]
+    unsure_ns = 0.0 if all(each.known_delay_ns is not None for each in waits) else max(put_ns - asked_ns, 0.0)
+    plain_trips = [_without_delay(each, put_ns if each in waits else 0.0) for each in trips]
+    means = _means(plain_trips)
+    put = weights @ (_means(trips) - means)
+    error = weights @ means
     expanded = found.spread.expanded(weights, 1) + found.spread.hardware(weights)
-    expanded = expanded + partner_bounds(design, means[twins_rows] - means[rows], change)
-    moved = wander_bounds(weights, trips, change)
-    wanders = wandering(weights, trips)
+    expanded = expanded + partner_bounds(design, means[twins_rows] - means[rows], error)
+    moved = wander_bounds(weights, plain_trips, error)
+    wanders = wandering(weights, plain_trips)
     made: list[Change] = []
     for column, kind in enumerate(kinds_of(before)):
         names = tuple(twin if each.name == plain else each.name for each in before if each.kind == kind)
-        put = put_ns if twin in names else 0.0
         u = float(expanded[column]) + (float(moved[column]) if moved is not None and wanders[column] else 0.0)
-        u += max(put_ns - asked_ns, 0.0) if put else 0.0
-        made.append(Change(names, put, float(change[column]) - put, u))
+        has_delay = twin in names
+        made.append(
+            Change(
+                names,
+                float(put[column]) if has_delay else 0.0,
+                float(error[column]),
+                u + (unsure_ns if has_delay else 0.0),
+            )
+        )
     return tuple(made)
+
+
+def _without_delay(trips: PairTrips, put_ns: float) -> PairTrips:
+    """Return round trips without the known delay: each its own, or what it was on average."""
+    known_ns = trips.known_delay_ns
+    return replace(trips, rtt_ns=trips.rtt_ns - (round(put_ns) if known_ns is None else known_ns))
+
+
+def _means(trips: Sequence[PairTrips]) -> Floats:
+    """Return the mean round trip of each pair in ns, of the trips that count, shape (pairs,)."""
+    return np.array([each.rtt_ns[each.counted].mean() for each in trips])
 
 
 def _compared(found: Estimate, twin: str, plain: str) -> tuple[list[int], list[int]]:

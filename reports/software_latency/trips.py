@@ -52,6 +52,8 @@ class PairTrips:
             same time. None: one pair was measured after the other.
         hardware_bounds_ns: By how much the latency of each cable and switch, by its name, may be off in what
             was taken off; the same in every trip of every pair.
+        known_delay_ns: By how much a delay that was put in on purpose has held each up, int64, shape (n,); it
+            is part of the round trip. None: the reflector does not say.
     """
 
     asker: str
@@ -61,6 +63,7 @@ class PairTrips:
     sent_mono_ns: Integers | None = None
     turn: Integers | None = None
     hardware_bounds_ns: Mapping[str, float] = field(default_factory=dict[str, float])
+    known_delay_ns: Integers | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes.
@@ -70,10 +73,12 @@ class PairTrips:
         """
         if self.rtt_ns.ndim != 1 or self.rtt_ns.dtype != np.int64:
             raise ReportError(f"{self.name}: rtt_ns has to be int64 of one dimension")
-        beside = (self.excluded, self.sent_mono_ns, self.turn)
+        beside = (self.excluded, self.sent_mono_ns, self.turn, self.known_delay_ns)
         if any(each is not None and each.shape != self.rtt_ns.shape for each in beside):
             n = len(self.rtt_ns)
-            raise ReportError(f"{self.name}: excluded, sent_mono_ns and turn need {n} values each")
+            raise ReportError(
+                f"{self.name}: excluded, sent_mono_ns, turn and known_delay_ns need {n} values each"
+            )
 
     @property
     def name(self) -> str:

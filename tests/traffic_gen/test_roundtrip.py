@@ -124,6 +124,33 @@ def test_a_delay_that_is_in_the_residence_is_as_long_a_wait(bw_traffic: Path, ow
     assert not own or untold["p50_ns"] < 2_300_000
 
 
+def test_each_trip_has_its_known_delay(bw_traffic: Path, tmp_path: Path) -> None:
+    """What both ends have waited outside the reflector's stamps; a reply without room for it does not say."""
+    series = tmp_path / "series.csv"
+    waits = ["--delay-receive-us", "200", "--delay-send-us", "300", "--hold-us", "700"]
+    for options, at_least_us in [
+        ([], 500),
+        (["--delay-send-us", "60", "--delay-receive-us", "40"], 600),
+    ]:
+        with running_echo(bw_traffic, *waits) as echo:
+            trips = ["--count", "40", "--size-bytes", "56", "--series", str(series), *options]
+            _, result = probe_peer(bw_traffic, echo.address, *trips)
+            reflected = echo.stop()
+        known_ns = [int(row["known_delay_ns"]) for row in csv.DictReader(series.open())]
+        assert len(known_ns) == 40
+        assert min(known_ns) >= at_least_us * 1000
+        means_ns = [
+            answer[f"delayed_{way}_mean_ns"] for answer in (reflected, result) for way in ("receive", "send")
+        ]
+        assert sum(known_ns) / 40 == pytest.approx(sum(means_ns), abs=4)
+    for size, own, known in [("55", (), ""), ("56", ("--delays-in-residence",), "0")]:
+        with running_echo(bw_traffic, *waits, *own) as echo:
+            probe_peer(
+                bw_traffic, echo.address, "--count", "5", "--size-bytes", size, "--series", str(series)
+            )
+        assert [row["known_delay_ns"] for row in csv.DictReader(series.open())] == [known] * 5
+
+
 def test_requests_of_a_run_up_do_not_count(bw_traffic: Path, tmp_path: Path) -> None:
     series = tmp_path / "series.csv"
     turns = ["--turn-trips", "5", "--turn-run-up", "2", "--turn-every-us", "20000", "--series", str(series)]

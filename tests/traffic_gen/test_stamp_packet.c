@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** STAMP test packets: what is on the wire, what is refused, and its two formats of time. */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/time_units.h"
@@ -19,7 +20,7 @@ static const struct stamp_request request = { .sequence = 0x01020304, .ssid = 0x
 static void test_request_on_the_wire(void)
 {
 	static const uint8_t head[16] = { 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0, 1, 0x0b, 0x0c };
-	static const uint8_t padding[4] = { 0x80, 1, 0, LONG_BYTES - 48 };
+	static const uint8_t known_delay[12] = { 0x80, 252, 0, 8 }, padding[4] = { 0x80, 1, 0, LONG_BYTES - 60 };
 	struct stamp_request found = { 0 };
 	uint8_t packet[LONG_BYTES];
 
@@ -32,7 +33,8 @@ static void test_request_on_the_wire(void)
 		CHECK(size_bytes == LONG_BYTES || packet[size_bytes] == 0xee);
 		CHECK_INT(stamp_request_parse(packet, size_bytes, &found), 0);
 	}
-	CHECK(memcmp(packet + STAMP_PACKET_BYTES, padding, sizeof(padding)) == 0);
+	CHECK(memcmp(packet + STAMP_PACKET_BYTES, known_delay, sizeof(known_delay)) == 0);
+	CHECK(memcmp(packet + STAMP_PACKET_BYTES + sizeof(known_delay), padding, sizeof(padding)) == 0);
 	CHECK_INT(found.sequence, request.sequence);
 	CHECK_INT(found.ssid, request.ssid);
 	CHECK_INT(found.sent, request.sent);
@@ -77,7 +79,7 @@ static void test_reply(void)
 
 	packet[LONG_BYTES] = 0xee;
 	stamp_request_pack(&request, packet, LONG_BYTES);
-	memset(packet + 48, 0xab, LONG_BYTES - 48);
+	memset(packet + 60, 0xab, LONG_BYTES - 60);
 	stamp_reflect(packet, LONG_BYTES, 7, 100);
 	stamp_reply_set_sent(packet, 200);
 	CHECK_INT(stamp_reply_parse(packet, LONG_BYTES, &reply), 0);
@@ -90,8 +92,8 @@ static void test_reply(void)
 	CHECK_INT(reply.sender_sent, request.sent);
 	CHECK_INT(reply.sender_format, STAMP_NTP);
 	CHECK_INT(packet[40], 255);
-	CHECK(packet[44] == 0 && packet[45] == 1 && packet[47] == LONG_BYTES - 48); /* recognised */
-	for (size_t i = 48; i < LONG_BYTES; i++)
+	CHECK(packet[56] == 0 && packet[57] == 1 && packet[59] == LONG_BYTES - 60); /* recognised */
+	for (size_t i = 60; i < LONG_BYTES; i++)
 		CHECK_INT(packet[i], 0xab);
 	CHECK_INT(packet[LONG_BYTES], 0xee);
 	CHECK_INT(stamp_request_parse(packet, LONG_BYTES, &found), -EBADMSG);
@@ -129,6 +131,45 @@ static void test_flags_of_tlvs(void)
 	memset(packet + STAMP_PACKET_BYTES, 0, sizeof(tlvs));
 	stamp_reflect(packet, sizeof(packet), 7, 100);
 	CHECK(memcmp(packet + STAMP_PACKET_BYTES, zeros, sizeof(zeros)) == 0); /* TWAMP's padding */
+}
+
+static int64_t known_delay_ns_of(uint8_t *packet, size_t size_bytes, bool told, int64_t known_delay_ns)
+{
+	struct stamp_reply reply = { 0 };
+
+	stamp_request_pack(&request, packet, size_bytes);
+	stamp_reflect(packet, size_bytes, 7, 100);
+	if (told)
+		stamp_reply_set_known_delay(packet, size_bytes, known_delay_ns);
+	CHECK_INT(stamp_reply_parse(packet, size_bytes, &reply), 0);
+	return reply.known_delay_ns;
+}
+
+static void test_known_delay(void)
+{
+	uint8_t packet[LONG_BYTES + 1] = { 0 };
+	struct stamp_reply reply;
+
+	packet[LONG_BYTES] = 0xee;
+	CHECK_INT(known_delay_ns_of(packet, LONG_BYTES, true, 512345), 512345);
+	CHECK(packet[44] == 0 && packet[45] == 252);
+	CHECK_INT(known_delay_ns_of(packet, LONG_BYTES, false, 0), 0); /* a reflector that has none */
+	CHECK_INT(known_delay_ns_of(packet, 56, true, 3), 3);
+	for (size_t size_bytes = STAMP_PACKET_BYTES; size_bytes < 56; size_bytes++) { /* no room */
+		packet[size_bytes] = 0xee;
+		CHECK_INT(known_delay_ns_of(packet, size_bytes, true, 3), STAMP_UNKNOWN_NS);
+		CHECK_INT(packet[size_bytes], 0xee);
+	}
+	CHECK_INT(known_delay_ns_of(packet, LONG_BYTES, true, -1), STAMP_UNKNOWN_NS);
+	CHECK_INT(known_delay_ns_of(packet, LONG_BYTES, true, INT64_MAX), STAMP_UNKNOWN_NS);
+	known_delay_ns_of(packet, LONG_BYTES, true, 3);
+	packet[44] = 0x80; /* a reflector that does not know it */
+	CHECK_INT(stamp_reply_parse(packet, LONG_BYTES, &reply), 0);
+	CHECK_INT(reply.known_delay_ns, STAMP_UNKNOWN_NS);
+	packet[44] = 0;
+	packet[45] = 251;
+	CHECK_INT(stamp_reply_parse(packet, LONG_BYTES, &reply), 0);
+	CHECK_INT(reply.known_delay_ns, STAMP_UNKNOWN_NS);
 }
 
 /* Differences are off by what the fractions of both ends were cut off by: less than 1 ns each way. */
@@ -176,6 +217,7 @@ int main(void)
 	test_reply();
 	test_reply_has_the_format_of_its_request();
 	test_flags_of_tlvs();
+	test_known_delay();
 	test_times();
 	return check_result();
 }

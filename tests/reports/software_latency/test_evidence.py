@@ -19,12 +19,15 @@ from hw.topology import Forwarding, LinkSpec, SwitchSpec, TopologySpec
 from reports.errors import RecordError, ReportError
 from reports.page.render import render_pages
 from reports.record.context import Context
+from reports.record.document import read_document
 from reports.record.measurement import AxisValue, Conditions, Limit, Subject
 from reports.run.folder import RunFolder
 from reports.software_latency.closure import Closure
 from reports.software_latency.evidence import (
     COLUMNS,
+    COLUMNS_OF_BEFORE,
     ROUND_TRIPS,
+    SCHEMA,
     WITNESS,
     DeviceClock,
     Exchange,
@@ -34,6 +37,7 @@ from reports.software_latency.evidence import (
     RoundTrips,
     Turns,
     load_software_latencies,
+    read_trips,
     write_round_trips,
 )
 from reports.software_latency.icmp import IcmpEchoes
@@ -106,7 +110,7 @@ def write_folder(
             if any(start < sent_ns - AHEAD_NS * (asker == "a") < end for start, end in pauses):
                 whole_ns += 50_000_000
             reply = "," if silent in (asker, reflector) else f"{whole_ns},{RESIDENCE_NS}"
-            rows.append(f"{number},{sent_ns},{reply},,")
+            rows.append(f"{number},{sent_ns},{reply},,,")
         (folder / f"{stem}.csv").write_text("\n".join(rows) + "\n")
         (folder / f"{stem}.ndjson").write_text(json.dumps({"type": "result", "lost": 1}) + "\n")
         why = f"{reflector} answered 0 of {TRIPS} requests of {asker}" if silent in (asker, reflector) else ""
@@ -156,6 +160,26 @@ def test_evidence_of_before_is_read(tmp_path: Path) -> None:
         each |= {"hardware_bounds": None, "silent": ""}  # as the version between wrote them
     (tmp_path / ROUND_TRIPS).write_text(json.dumps(facts))
     assert load_software_latencies(tmp_path).silent == {}
+
+
+def test_each_trip_has_its_known_delay_where_all_replies_say_it(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    facts, path = read_document(RoundTrips, tmp_path / ROUND_TRIPS, SCHEMA), tmp_path / "a-b.csv"
+    (exchange,) = (each for each in facts.exchanges if each.series == path.name)
+    _, *rows = path.read_text().splitlines()
+    said = "\n".join([",".join(COLUMNS), *(f"{row}{number}" for number, row in enumerate(rows))])
+    for text, known in [
+        (said, list(range(TRIPS))),
+        (said.removesuffix(str(TRIPS - 1)), None),
+        ("\n".join([",".join(COLUMNS_OF_BEFORE), *(row.removesuffix(",") for row in rows)]), None),
+    ]:
+        path.write_text(text + "\n")
+        trips = read_trips(tmp_path, exchange, None, None)
+        assert len(trips.rtt_ns) == TRIPS
+        assert (None if trips.known_delay_ns is None else trips.known_delay_ns.tolist()) == known
+    path.write_text(said + "\n1,2,3,4,,,x\n")
+    with pytest.raises(RecordError, match=r"a-b\.csv: "):
+        read_trips(tmp_path, exchange, None, None)
 
 
 def test_a_device_over_its_limit_fails_and_an_unknown_one_is_unset(tmp_path: Path) -> None:

@@ -46,24 +46,28 @@ static void count_stray(struct prober *prober, enum whose whose, const struct st
 	}
 }
 
-/* Read one datagram. Return 0 (the reply that is waited for), 1 (another one), or -errno. */
+/* Read one datagram. Return 0 (the reply that is waited for, and its known delay), 1 (another one), or -errno. */
 static int receive(struct prober *prober, struct stamp_reply *reply, struct moment *t4, int64_t *stamp_ns)
 {
 	struct side *side = &prober->side;
 	struct port_received received = { 0 };
 	int64_t length = port_recv(side->sock, prober->reply, sizeof(prober->reply), &received);
+	int64_t known_delay_ns = 0;
 	enum whose whose;
 
 	if (length < 0)
 		return (int)length;
 	if (prober->open)
-		side_delay(&side->receive);
+		known_delay_ns = side_delay(&side->receive);
 	t4->monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	t4->realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	*stamp_ns = side_stamp_ns(received.stamp_realtime_ns, received.stamp_monotonic_ns);
 	whose = whose_reply(prober, &received, (size_t)length, reply);
-	if (whose == OF_NOW)
+	if (whose == OF_NOW) {
+		if (reply->known_delay_ns != STAMP_UNKNOWN_NS)
+			reply->known_delay_ns += known_delay_ns;
 		return 0;
+	}
 	count_stray(prober, whose, reply);
 	return 1;
 }
@@ -148,7 +152,7 @@ static void make_trip(struct prober *prober, bool counts)
 	struct side *side = &prober->side;
 	struct trip *trip = &prober->trips[prober->next_sequence];
 	const struct stamp_request request = { .sequence = prober->next_sequence, .ssid = prober->ssid };
-	int64_t transmitted_ns = 0, received_ns = 0, t1_ns, t4_ns;
+	int64_t transmitted_ns = 0, received_ns = 0, known_delay_ns, t1_ns, t4_ns;
 	struct stamp_reply reply;
 	struct moment t1, t4;
 
@@ -158,7 +162,7 @@ static void make_trip(struct prober *prober, bool counts)
 	t1.realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	stamp_request_set_sent(prober->request, ntp_from_realtime_ns(t1.realtime_ns));
 	t1.monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-	side_delay(&side->send);
+	known_delay_ns = side_delay(&side->send);
 	if (port_send_to(side->sock, prober->request, prober->size_bytes, &prober->peer, side->kernel_stamps) < 0) {
 		prober->unsent += counts;
 		return;
@@ -170,6 +174,8 @@ static void make_trip(struct prober *prober, bool counts)
 	prober->open = true;
 	if (wait_reply(prober, &t1, &reply, &t4, &transmitted_ns, &received_ns) == 0 &&
 	    record(prober, trip, &reply, t4.monotonic_ns - t1.monotonic_ns)) {
+		if (reply.known_delay_ns != STAMP_UNKNOWN_NS)
+			trip->known_delay_ns = reply.known_delay_ns + known_delay_ns;
 		if (!transmitted_ns)
 			transmitted_ns = side_transmitted_ns(side, &t1);
 		t1_ns = side_stamp_clock_ns(side, &t1);

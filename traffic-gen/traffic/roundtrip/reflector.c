@@ -23,12 +23,12 @@ static int reflect(struct reflector *reflector)
 	int64_t length = port_recv(side->sock, reflector->packet, sizeof(reflector->packet), &received);
 	struct stamp_request request;
 	struct moment t2, t3;
-	int64_t stamp_ns;
+	int64_t stamp_ns, known_delay_ns = 0;
 
 	if (length < 0)
 		return (int)length;
 	if (!reflector->delays_in_residence)
-		side_delay(&side->receive);
+		known_delay_ns = side_delay(&side->receive);
 	t2.monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	t2.realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	reflector->received++;
@@ -50,7 +50,8 @@ static int reflect(struct reflector *reflector)
 	t3.realtime_ns = port_clock_now_ns(PORT_CLOCK_REALTIME);
 	stamp_reply_set_sent(reflector->packet, wire_time(reflector, request.format, &t3));
 	if (!reflector->delays_in_residence)
-		side_delay(&side->send);
+		known_delay_ns += side_delay(&side->send);
+	stamp_reply_set_known_delay(reflector->packet, (size_t)length, known_delay_ns);
 	if (port_send_to(side->sock, reflector->packet, (size_t)length, &received.source, side->kernel_stamps) < 0) {
 		reflector->unsent++;
 		return 0;

@@ -107,12 +107,12 @@ void side_write_delays(struct json *json, const struct side *side)
 	write_delay(json, "delay_send_us", "delayed_send_mean_ns", &side->send);
 }
 
-void side_delay(struct delays *delays)
+int64_t side_delay(struct delays *delays)
 {
 	int64_t begin_monotonic_ns, now_monotonic_ns, until_monotonic_ns;
 
 	if (!delays->delay_us)
-		return;
+		return 0;
 	begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	until_monotonic_ns = begin_monotonic_ns + delays->delay_us * NS_PER_US;
 	if (delays->delay_us * NS_PER_US > BUSY_NS)
@@ -122,6 +122,7 @@ void side_delay(struct delays *delays)
 	while (now_monotonic_ns < until_monotonic_ns);
 	delays->sum_ns += now_monotonic_ns - begin_monotonic_ns;
 	delays->count++;
+	return now_monotonic_ns - begin_monotonic_ns;
 }
 
 int64_t side_transmitted_ns(const struct side *side, const struct moment *sent)

@@ -67,8 +67,12 @@ int side_fail(const struct side *side, const char *what, const char *which, int 
 /** Write the two delays that were added: what was asked for, and what the waits took on average. */
 void side_write_delays(struct json *json, const struct side *side);
 
-/** Wait inside a device: the last part of it is busy, so that it is not longer than it should. What it took is kept. */
-void side_delay(struct delays *delays);
+/**
+ * Wait inside a device: the last part of it is busy, so that it is not longer than it should. What it took is kept.
+ *
+ * @return that, in ns
+ */
+int64_t side_delay(struct delays *delays);
 
 /** The moment in the clock that the kernel stamps by. */
 static inline int64_t side_stamp_clock_ns(const struct side *side, const struct moment *moment)

@@ -10,6 +10,7 @@
 #include "ntp/ntp_packet.h"
 
 #define LOW_32_BITS UINT64_C(0xffffffff)
+#define KNOWN_DELAY_MAX_NS ((uint64_t)(3600 * NS_PER_S)) /* no reply is waited for as long */
 
 /* Positions in both packets, in a request, and in a reply. */
 enum { AT_SEQUENCE = 0, AT_SENT = 4, AT_ERROR_ESTIMATE = 12, AT_SSID = 14, AT_TLVS = STAMP_PACKET_BYTES };
@@ -20,7 +21,9 @@ enum { AT_RECEIVED = 16, AT_SENDER_SEQUENCE = 24, AT_SENDER_SENT = 28, AT_SENDER
 enum { FLAG_Z = 0x40, MULTIPLIER_UNKNOWN = 1, TTL_UNKNOWN = 255 };
 
 /* A TLV: flags, type, length of its value. */
-enum { TLV_HEAD_BYTES = 4, TLV_RESERVED = 0, TLV_EXTRA_PADDING = 1, TLV_UNRECOGNISED = 0x80, TLV_MALFORMED = 0x40 };
+enum { TLV_HEAD_BYTES = 4, TLV_RESERVED = 0, TLV_EXTRA_PADDING = 1, TLV_KNOWN_DELAY = 252 };
+enum { TLV_UNRECOGNISED = 0x80, TLV_MALFORMED = 0x40 };
+enum { KNOWN_DELAY_VALUE_BYTES = 8, KNOWN_DELAY_BYTES = TLV_HEAD_BYTES + KNOWN_DELAY_VALUE_BYTES };
 
 static enum stamp_format get_format(const uint8_t *error_estimate)
 {
@@ -33,20 +36,35 @@ static void put_error_estimate(uint8_t *at, enum stamp_format format)
 	at[1] = MULTIPLIER_UNKNOWN;
 }
 
+static void put_tlv_head(uint8_t *at, uint8_t type, size_t value_bytes)
+{
+	at[0] = TLV_UNRECOGNISED; /* until a reflector has recognised it */
+	at[1] = type;
+	big_endian_put(at + 2, 2, value_bytes);
+}
+
+/* Whether the TLV of the known delay stands where requests of here have it. */
+static bool asks_known_delay(const uint8_t *packet, size_t size_bytes)
+{
+	return size_bytes >= AT_TLVS + KNOWN_DELAY_BYTES && packet[AT_TLVS + 1] == TLV_KNOWN_DELAY &&
+	       big_endian_get(packet + AT_TLVS + 2, 2) == KNOWN_DELAY_VALUE_BYTES;
+}
+
 void stamp_request_pack(const struct stamp_request *request, uint8_t *packet, size_t size_bytes)
 {
-	size_t padding_bytes = size_bytes - STAMP_PACKET_BYTES;
+	size_t at = AT_TLVS;
 
 	memset(packet, 0, size_bytes);
 	big_endian_put(packet + AT_SEQUENCE, 4, request->sequence);
 	big_endian_put(packet + AT_SENT, 8, request->sent);
 	put_error_estimate(packet + AT_ERROR_ESTIMATE, STAMP_NTP);
 	big_endian_put(packet + AT_SSID, 2, request->ssid);
-	if (padding_bytes < TLV_HEAD_BYTES)
-		return;
-	packet[AT_TLVS] = TLV_UNRECOGNISED; /* until a reflector has recognised it */
-	packet[AT_TLVS + 1] = TLV_EXTRA_PADDING;
-	big_endian_put(packet + AT_TLVS + 2, 2, padding_bytes - TLV_HEAD_BYTES);
+	if (size_bytes - at >= KNOWN_DELAY_BYTES) {
+		put_tlv_head(packet + at, TLV_KNOWN_DELAY, KNOWN_DELAY_VALUE_BYTES);
+		at += KNOWN_DELAY_BYTES;
+	}
+	if (size_bytes - at >= TLV_HEAD_BYTES)
+		put_tlv_head(packet + at, TLV_EXTRA_PADDING, size_bytes - at - TLV_HEAD_BYTES);
 }
 
 void stamp_request_set_sent(uint8_t *packet, uint64_t sent)
@@ -79,7 +97,7 @@ static void reflect_tlvs(uint8_t *packet, size_t size_bytes)
 
 	while (size_bytes - at >= TLV_HEAD_BYTES && packet[at + 1] != TLV_RESERVED) {
 		size_t value_bytes = (size_t)big_endian_get(packet + at + 2, 2);
-		bool known = packet[at + 1] == TLV_EXTRA_PADDING;
+		bool known = packet[at + 1] == TLV_EXTRA_PADDING || packet[at + 1] == TLV_KNOWN_DELAY;
 
 		packet[at] = known ? 0 : TLV_UNRECOGNISED;
 		at += TLV_HEAD_BYTES;
@@ -110,6 +128,22 @@ void stamp_reply_set_sent(uint8_t *packet, uint64_t sent)
 	big_endian_put(packet + AT_SENT, 8, sent);
 }
 
+void stamp_reply_set_known_delay(uint8_t *packet, size_t size_bytes, int64_t known_delay_ns)
+{
+	if (asks_known_delay(packet, size_bytes))
+		big_endian_put(packet + AT_TLVS + TLV_HEAD_BYTES, KNOWN_DELAY_VALUE_BYTES, (uint64_t)known_delay_ns);
+}
+
+static int64_t known_delay_ns_of(const uint8_t *packet, size_t size_bytes)
+{
+	uint64_t known_delay_ns;
+
+	if (!asks_known_delay(packet, size_bytes) || packet[AT_TLVS] & (TLV_UNRECOGNISED | TLV_MALFORMED))
+		return STAMP_UNKNOWN_NS;
+	known_delay_ns = big_endian_get(packet + AT_TLVS + TLV_HEAD_BYTES, KNOWN_DELAY_VALUE_BYTES);
+	return known_delay_ns <= KNOWN_DELAY_MAX_NS ? (int64_t)known_delay_ns : STAMP_UNKNOWN_NS;
+}
+
 int stamp_reply_parse(const uint8_t *packet, size_t size_bytes, struct stamp_reply *reply)
 {
 	if (size_bytes < STAMP_PACKET_BYTES)
@@ -124,6 +158,7 @@ int stamp_reply_parse(const uint8_t *packet, size_t size_bytes, struct stamp_rep
 	reply->sender_sequence = (uint32_t)big_endian_get(packet + AT_SENDER_SEQUENCE, 4);
 	reply->sender_sent = big_endian_get(packet + AT_SENDER_SENT, 8);
 	reply->sender_format = get_format(packet + AT_SENDER_ERROR_ESTIMATE);
+	reply->known_delay_ns = known_delay_ns_of(packet, size_bytes);
 	return 0;
 }
 

@@ -16,6 +16,7 @@ struct trip *trips_create(size_t capacity)
 			.residence_ns = TRIP_UNKNOWN_NS,
 			.own_send_ns = TRIP_UNKNOWN_NS,
 			.own_receive_ns = TRIP_UNKNOWN_NS,
+			.known_delay_ns = TRIP_UNKNOWN_NS,
 		};
 	}
 	return trips;
@@ -31,7 +32,7 @@ static void write_field(FILE *file, int64_t value_ns)
 int trips_write(FILE *file, const struct trip *trips, size_t count, int64_t tai_minus_realtime_ns)
 {
 	errno = 0;
-	fputs("sequence,t1_local_tai_ns,round_trip_ns,residence_ns,own_send_ns,own_receive_ns\n", file);
+	fputs("sequence,t1_local_tai_ns,round_trip_ns,residence_ns,own_send_ns,own_receive_ns,known_delay_ns\n", file);
 	for (size_t i = 0; i < count && !ferror(file); i++) {
 		if (!trips[i].sent || !trips[i].counts)
 			continue;
@@ -41,6 +42,7 @@ int trips_write(FILE *file, const struct trip *trips, size_t count, int64_t tai_
 		write_field(file, trips[i].residence_ns);
 		write_field(file, trips[i].own_send_ns);
 		write_field(file, trips[i].own_receive_ns);
+		write_field(file, trips[i].known_delay_ns);
 		fputc('\n', file);
 	}
 	if (fflush(file) == 0 && !ferror(file))

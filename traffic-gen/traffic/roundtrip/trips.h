@@ -16,6 +16,7 @@ struct trip {
 	int64_t t1_realtime_ns;
 	int64_t round_trip_ns, residence_ns;  /* TRIP_UNKNOWN_NS: no reply that is used */
 	int64_t own_send_ns, own_receive_ns;  /* TRIP_UNKNOWN_NS: the kernel has not stamped */
+	int64_t known_delay_ns;               /* of both ends, as it was; TRIP_UNKNOWN_NS: the reflector does not say */
 	bool sent, answered;                  /* answered also by a late reply, or one that cannot be */
 	bool counts;                          /* it is none of a run-up */
 };
