@@ -174,6 +174,14 @@ int options_parse(const struct command *command, int argc, char **argv, const ch
 	return count;
 }
 
+int exit_code_if_written(const char *name, int code)
+{
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || code != EXIT_DONE)
+		return code;
+	fprintf(stderr, "%s: what it had to say could not be written\n", name);
+	return EXIT_CAPABILITY;
+}
+
 int options_exit_code(int parsed)
 {
 	if (parsed != PARSED_HELP)

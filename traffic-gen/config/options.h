@@ -76,6 +76,9 @@ int option_parse_int(const char *text, int64_t min, int64_t max, int64_t *value)
  */
 int options_parse(const struct command *command, int argc, char **argv, const char **positionals);
 
+/** What is printed is the result: where it cannot be written there is none. @return the exit code, EXIT_CAPABILITY for EXIT_DONE */
+int exit_code_if_written(const char *name, int code);
+
 /** End code for a negative result of options_parse. */
 int options_exit_code(int parsed);
 

@@ -25,15 +25,6 @@ static const struct verb *find(const struct verb_table *table, const char *name)
 	return NULL;
 }
 
-/* What is printed is the result: where it cannot be written there is none. Returns the exit code. */
-static int require_written(const char *name, int code)
-{
-	if ((fflush(stdout) == 0 && !ferror(stdout)) || code != EXIT_DONE)
-		return code;
-	fprintf(stderr, "%s: what it had to say could not be written\n", name);
-	return EXIT_CAPABILITY;
-}
-
 int verb_table_run(const struct verb_table *table, int argc, char **argv)
 {
 	const struct verb *verb;
@@ -45,11 +36,11 @@ int verb_table_run(const struct verb_table *table, int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		print_usage(stdout, table);
-		return require_written(table->name, EXIT_DONE);
+		return exit_code_if_written(table->name, EXIT_DONE);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("%s " BW_VERSION "\n", table->name);
-		return require_written(table->name, EXIT_DONE);
+		return exit_code_if_written(table->name, EXIT_DONE);
 	}
 	verb = find(table, argv[1]);
 	if (!verb) {
@@ -61,5 +52,5 @@ int verb_table_run(const struct verb_table *table, int argc, char **argv)
 		fprintf(stderr, "%s: this machine cannot be used: %s\n", table->name, strerror(-err));
 		return EXIT_CAPABILITY;
 	}
-	return require_written(table->name, verb->run(argc - 1, argv + 1));
+	return exit_code_if_written(table->name, verb->run(argc - 1, argv + 1));
 }

@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 	int code = ctl ? arguments_parse(&arguments, argc, argv) : EXIT_CAPABILITY;
 
 	if (code < 0)
-		code = run(ctl, &arguments);
+		code = exit_code_if_written(TOOL, run(ctl, &arguments));
 	free(ctl);
 	return code;
 }

@@ -6,6 +6,7 @@ One that vanishes, and a liar among three: test_truth_faults.py, against a truth
 
 from __future__ import annotations
 
+import itertools
 import re
 import signal
 import socket
@@ -303,6 +304,21 @@ def test_settings_file_is_read_and_the_command_line_is_over_it(page: Path, tmp_p
             ready = timed.until(lambda line: line["type"] == "ready")
             timed.syncs(1)
     assert (ready["interval_ms"], ready["batch"], ready["servers"]) == (200, 2, [server.text])
+
+
+def test_answer_that_cannot_be_written_is_no_success(page: Path) -> None:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
+        timed.until_state("synchronised")
+        for verb, options in itertools.product(
+            ("tracking", "sources", "sourcestats", "history"), ([], ["--json"])
+        ):
+            argv = [str(local_tool("bw-timectl")), verb, "--page", str(page), *options]
+            with Path("/dev/full").open("w") as full:
+                done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+            assert (done.returncode, done.stderr) == (
+                3,
+                "bw-timectl: what it had to say could not be written\n",
+            )
 
 
 def test_tool_without_a_service_says_so(tmp_path: Path) -> None:

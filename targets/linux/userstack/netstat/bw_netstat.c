@@ -108,8 +108,5 @@ int main(int argc, char **argv)
 		return complain(request.socket_path, err);
 	print(text, &request);
 	free(text);
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_DONE;
-	fputs(TOOL ": standard output: cannot be written\n", stderr);
-	return EXIT_FAULT;
+	return exit_code_if_written(TOOL, EXIT_DONE);
 }
