@@ -90,7 +90,10 @@ def test_a_reset_after_data_leaves_the_data_and_then_an_error(peer: Peer) -> Non
     assert error.value.errno == errno.ECONNRESET
 
 
-@pytest.mark.parametrize(("state", "number"), [("ESTABLISHED", "ECONNRESET"), ("CLOSE-WAIT", "EPIPE")])
+@pytest.mark.parametrize(
+    ("state", "number"),
+    [("ESTABLISHED", "ECONNRESET"), ("CLOSE-WAIT", "EPIPE"), ("LAST-ACK", "ECONNRESET")],
+)
 def test_a_reset_is_told_as_the_kernel_tells_it(peer4: Peer, state: str, number: str) -> None:
     sock = peer4.into(state)
     assert sock is not None

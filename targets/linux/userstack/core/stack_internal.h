@@ -46,7 +46,8 @@ struct stack_socket {
 	int segment_bytes; /* of TCP: STACK_SEGMENT_BYTES as it was set; 0: no bound */
 
 	/* TCP */
-	bool listening, connecting, connected, peer_closed, shut_read, shut_write, closing;
+	bool listening, connecting, connected, peer_closed, shut_read, shut_write;
+	bool ended; /* its FIN came: nothing that comes later is an error of reading */
 	size_t first_offset; /* from there on the first piece is not yet read */
 	struct stack_socket *accepted, *accepted_last; /* a listener's, linked by next */
 	unsigned int accept_waiting, accept_most;      /* how many they are, also those whose connection is gone, and may be */

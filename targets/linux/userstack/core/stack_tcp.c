@@ -89,7 +89,7 @@ static err_t heard(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t
 	LWIP_UNUSED_ARG(err);
 	sock->soft_error = 0;
 	if (!data) {
-		sock->peer_closed = true;
+		sock->peer_closed = sock->ended = true;
 	} else if (!gather(sock, data) && !stack_received_add(sock, data)) {
 		return ERR_MEM; /* the stack offers it again */
 	}
@@ -117,7 +117,7 @@ static void failed(void *argument, err_t err)
 	if (err == ERR_CLSD)
 		; /* both ends have closed, and nothing was lost */
 	else if (err == ERR_RST)
-		sock->error = sock->connecting ? ECONNREFUSED : sock->peer_closed ? EPIPE : ECONNRESET;
+		sock->error = sock->connecting ? ECONNREFUSED : sock->ended && !sock->shut_write ? EPIPE : ECONNRESET;
 	else
 		sock->error = err != ERR_ABRT ? -stack_errno(err) : sock->soft_error ? sock->soft_error : ETIMEDOUT;
 	sock->connecting = sock->connected = false;
@@ -269,7 +269,7 @@ int stack_tcp_connect(struct stack_socket *sock, const ip_addr_t *ip, uint16_t p
 
 		if (opened)
 			return opened;
-		sock->peer_closed = sock->bound = false;
+		sock->peer_closed = sock->ended = sock->bound = false;
 	}
 	err = tcp_connect(sock->tcp, ip, port, connected);
 	if (err != ERR_OK)
@@ -378,6 +378,8 @@ int64_t stack_tcp_receive(struct stack_socket *sock, void *data, size_t size_byt
 		return (int64_t)copied;
 	}
 	if (sock->first) /* nothing was asked for */
+		return 0;
+	if (sock->ended) /* as by the kernel an error stays for who sends, or asks for it */
 		return 0;
 	if (sock->error)
 		return -stack_take_error(sock);
