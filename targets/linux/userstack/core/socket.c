@@ -265,8 +265,10 @@ static int set_of_tcp(struct stack_socket *sock, enum stack_option option, int v
 			pcb->mss_most = (u16_t)value;
 		return 0;
 	}
-	if (!pcb || sock->listening)
+	if (sock->listening)
 		return -EINVAL;
+	if (!pcb) /* the connection is over, and nobody hears of it */
+		return 0;
 	switch (option) {
 	case STACK_NO_DELAY:
 		if (value)
@@ -380,6 +382,9 @@ int stack_local(const struct stack_socket *sock, struct stack_address *local)
 	} else if (sock->tcp) {
 		ip = &sock->tcp->local_ip;
 		port = sock->tcp->local_port;
+	} else if (sock->local.port) {
+		*local = sock->local;
+		return 0;
 	}
 	stack_address_from_lwip(ip, port, local);
 	if (sock->family == STACK_IPV6 && ip_addr_isany(ip))

@@ -40,7 +40,7 @@ struct stack_socket {
 	unsigned int told;   /* what was said last of it: STACK_READABLE, … */
 	unsigned int news;   /* what of that was not so before, or is so anew */
 	bool bound, only_ipv6, has_peer;
-	struct stack_address peer;
+	struct stack_address peer, local; /* of TCP: those of its connection, also when that is over */
 	struct stack_address source; /* of UDP: stack_set_source(); its family is 0 before */
 	int send_bytes, receive_bytes, linger_s;
 	int segment_bytes; /* of TCP: STACK_SEGMENT_BYTES as it was set; 0: no bound */

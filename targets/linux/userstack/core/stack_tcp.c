@@ -125,14 +125,21 @@ static void failed(void *argument, err_t err)
 	stack_socket_received(sock);
 }
 
+/* It is connected, to these ends for good. */
+static void note_ends(struct stack_socket *sock, const struct tcp_pcb *pcb)
+{
+	sock->connected = true;
+	stack_address_from_lwip(&pcb->local_ip, pcb->local_port, &sock->local);
+	stack_address_from_lwip(&pcb->remote_ip, pcb->remote_port, &sock->peer);
+}
+
 static err_t connected(void *argument, struct tcp_pcb *pcb, err_t err)
 {
 	struct stack_socket *sock = argument;
 
-	LWIP_UNUSED_ARG(pcb);
 	LWIP_UNUSED_ARG(err);
 	sock->connecting = false;
-	sock->connected = true;
+	note_ends(sock, pcb);
 	stack_socket_changed(sock);
 	return ERR_OK;
 }
@@ -173,8 +180,9 @@ static err_t arrived(void *argument, struct tcp_pcb *pcb, err_t err)
 	sock->receive_bytes = listener->receive_bytes;
 	sock->linger_s = listener->linger_s;
 	sock->segment_bytes = listener->segment_bytes;
-	sock->bound = sock->connected = true;
+	sock->bound = true;
 	sock->listener = listener;
+	note_ends(sock, pcb);
 	adopt(sock, pcb);
 	listener->accept_waiting++;
 	if (listener->accepted_last)
@@ -246,8 +254,8 @@ struct stack_socket *stack_accept(struct stack_socket *sock, struct stack_addres
 		sock->accepted_last = NULL;
 	first->next = first->listener = NULL;
 	sock->accept_waiting--;
-	if (peer && stack_peer(first, peer))
-		memset(peer, 0, sizeof(*peer));
+	if (peer)
+		*peer = first->peer; /* also of a connection that is over */
 	stack_socket_changed(sock);
 	*err = 0;
 	return first;
@@ -261,7 +269,7 @@ int stack_tcp_connect(struct stack_socket *sock, const ip_addr_t *ip, uint16_t p
 		return -EISCONN;
 	if (sock->connecting)
 		return -EALREADY;
-	if (sock->connected)
+	if (sock->connected || sock->local.port) /* also when it is over, as with the kernel */
 		return -EISCONN;
 	if (!sock->tcp) {
 		/* As with the kernel a socket whose connection failed may try again. */
