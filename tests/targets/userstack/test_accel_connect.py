@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.targets.userstack.accel_lab import AccelLab
+from tests.link import run_in
+from tests.patience import HANG_S
+from tests.targets.userstack.accel_lab import INTERFACE, AccelLab
 from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
 
 ANSWERS = "peer, _ = server.accept()\nprint(peer.recv(2))\npeer.sendall(b'ok')\n"
@@ -50,6 +52,29 @@ def test_a_connection_that_nobody_waited_for_is_told_once(lab: AccelLab) -> None
     near = f"{NEAR_END}sock.setblocking(False)\nprint(connect(5001), events())\n"
     near += f"print(connect(5001), connect(5001))\n{EXCHANGE}"
     assert_same(both_stacks(lab, near, FAR_END, 4, near_serves=False))
+
+
+@pytest.mark.parametrize("how", ["RD", "WR", "RDWR"])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_shutdown_ends_a_connection_that_is_being_made(lab: AccelLab, how: str, blocks: bool) -> None:
+    """That is how a program calls back a thread that waits in connect()."""
+    nobody = ["10.98.0.9", "lladdr", "02:00:00:00:00:09", "nud", "permanent"]
+    run_in(lab.near, "ip", "neighbour", "replace", *nobody, "dev", INTERFACE)
+    near = f"""{NEAR_END}
+sock.setblocking({blocks})
+came_to = []
+def begin():
+    came_to.append(errno.errorcode[sock.connect_ex(("{nobody[0]}", 5001))])
+thread = threading.Thread(target=begin, daemon=True)
+thread.start()
+thread.join(0.3) # so long it must not come to anything
+print(thread.is_alive(), came_to)
+print(sock.shutdown(socket.SHUT_{how}))
+thread.join({HANG_S})
+print(came_to, events(), sock.getsockopt(1, 4), sock.getsockopt(1, 4), connect(5001), events(), connect(5001))
+{EXCHANGE}
+"""
+    assert_same(both_stacks(lab, near, FAR_END, 4, near_serves=False, same_calls=False))
 
 
 @pytest.mark.parametrize("bind", ["NEAR", '""'])

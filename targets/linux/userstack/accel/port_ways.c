@@ -356,8 +356,14 @@ int ways_enter_again(struct open_socket *sock)
 
 int ways_shutdown(struct open_socket *sock, int fd, int how)
 {
-	if (!sock->listens || how == SHUT_WR || how < SHUT_RD || how > SHUT_RDWR)
-		return sock->listens && how == SHUT_WR ? 0 : stack_shutdown(sock->stack, how);
+	if (!sock->listens) {
+		int err = stack_shutdown(sock->stack, how);
+
+		sock->connects = sock->connects && err; /* connect() has nothing more to say */
+		return err;
+	}
+	if (how != SHUT_RD && how != SHUT_RDWR)
+		return how == SHUT_WR ? 0 : -EINVAL;
 	sock->listens = false;
 	if (sock->both && libc_calls()->shutdown(fd, how))
 		return -errno;

@@ -398,10 +398,23 @@ int64_t stack_tcp_receive(struct stack_socket *sock, void *data, size_t size_byt
 	return sock->connected ? -EAGAIN : -ENOTCONN;
 }
 
+/* End what connect() has begun: it can begin anew. */
+static void cancel(struct stack_socket *sock)
+{
+	tcp_abandon(part(sock), 0);
+	sock->connecting = false;
+	sock->error = ECONNRESET;
+	stack_socket_changed(sock);
+}
+
 int stack_shutdown(struct stack_socket *sock, int how)
 {
 	if (how != STACK_SHUT_READ && how != STACK_SHUT_WRITE && how != STACK_SHUT_BOTH)
 		return -EINVAL;
+	if (sock->connecting) {
+		cancel(sock);
+		return 0;
+	}
 	if (sock->type == STACK_UDP ? !sock->has_peer : !sock->connected || !sock->tcp)
 		return -ENOTCONN;
 	if (how != STACK_SHUT_WRITE)
@@ -462,7 +475,7 @@ unsigned int stack_tcp_ready(const struct stack_socket *sock)
 	if (sock->listening)
 		return sock->accepted ? STACK_READABLE : 0;
 	if (sock->error)
-		ready |= STACK_ERROR | STACK_READABLE | STACK_WRITABLE;
+		ready |= STACK_ERROR; /* its connection is over, which says the rest */
 	if (sock->first || sock->peer_closed || sock->shut_read)
 		ready |= STACK_READABLE;
 	if (sock->peer_closed || sock->shut_read)
