@@ -46,7 +46,8 @@ struct service {
 	unsigned int interface_index;
 	uint8_t mac[RTDIP_MAC_BYTES];
 	uint16_t data_max_bytes; /* of a frame */
-	int listener, epoll, signals;
+	struct local_listener listener;
+	int epoll, signals;
 	struct rtdip_kernel kernel;
 	struct client clients[CLIENTS_MAX];
 	struct owner owners[UINT16_MAX + 1];
@@ -96,11 +97,10 @@ static int listen_for_processes(struct service *service, int64_t group)
 	err = service->signals < 0 ? service->signals : local_watch(service->epoll, service->signals);
 	if (err)
 		return err;
-	service->listener = local_listen(service->path, group);
-	return service->listener < 0 ? service->listener : local_watch(service->epoll, service->listener);
+	return local_listen(&service->listener, service->epoll, service->path, group);
 }
 
-/* Every client is a descriptor, and for a moment every port that is given: one that cannot be accepted would keep us awake. */
+/* Every client is a descriptor, and for a moment every port that is given. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -141,10 +141,13 @@ static void admit(struct service *service)
 {
 	struct client *client = client_of(service, -1);
 	struct ucred who;
-	int connection = local_accept(service->listener, &who);
+	int connection = local_accept(&service->listener, &who);
 
-	if (connection < 0)
+	if (connection < 0) {
+		if (connection != -EAGAIN)
+			fail(service, "no program can be let in for now", connection);
 		return;
+	}
 	if (!client || local_watch(service->epoll, connection) != 0)
 		close(connection);
 	else
@@ -337,7 +340,7 @@ static void run(struct service *service)
 
 			if (descriptor == service->signals)
 				return;
-			if (descriptor == service->listener)
+			if (descriptor == service->listener.socket)
 				admit(service);
 			else if ((client = client_of(service, descriptor)) != NULL)
 				serve_client(service, client);
@@ -351,7 +354,7 @@ int rtdip_serve(const char *interface, const char *socket_path, int64_t group, i
 	static char log[BPF_LOG_BYTES];
 	int err, code = EXIT_DONE;
 
-	service = (struct service){ .interface = interface, .path = socket_path, .listener = -1, .signals = -1 };
+	service = (struct service){ .interface = interface, .path = socket_path, .signals = -1 };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		service.clients[i].connection = -1;
 	allow_descriptors();

@@ -11,10 +11,11 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64 };
+enum { BACKLOG = 64, AGAIN_NS = 100 * 1000 * 1000 };
 
 static int address_of(const char *path, struct sockaddr_un *address)
 {
@@ -55,7 +56,7 @@ static bool is_socket(const char *path)
 	return lstat(path, &about) == 0 && S_ISSOCK(about.st_mode);
 }
 
-int local_listen(const char *path, int64_t group)
+static int make_listening(const char *path, int64_t group)
 {
 	struct sockaddr_un address;
 	int listener, probe, err = address_of(path, &address);
@@ -75,14 +76,57 @@ int local_listen(const char *path, int64_t group)
 	return listener;
 }
 
-int local_accept(int listener, struct ucred *who)
+/* Wait for a descriptor by the name of a listener's socket. */
+static int watch_for(const struct local_listener *listener, int how, int descriptor, uint32_t events)
 {
-	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct epoll_event event = { .events = events, .data.fd = listener->socket };
+
+	return epoll_ctl(listener->epoll, how, descriptor, &event) ? -errno : 0;
+}
+
+int local_listen(struct local_listener *listener, int epoll, const char *path, int64_t group)
+{
+	int err;
+
+	*listener = (struct local_listener){ .epoll = epoll, .socket = make_listening(path, group), .timer = -1 };
+	if (listener->socket < 0)
+		return listener->socket;
+	listener->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (listener->timer < 0)
+		return -errno;
+	err = watch_for(listener, EPOLL_CTL_ADD, listener->timer, EPOLLIN);
+	return err ? err : watch_for(listener, EPOLL_CTL_ADD, listener->socket, EPOLLIN);
+}
+
+static void rest(const struct local_listener *listener, bool rests)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = rests ? AGAIN_NS : 0 };
+
+	timerfd_settime(listener->timer, 0, &soon, NULL); /* by which it is not readable any more, either */
+	watch_for(listener, EPOLL_CTL_MOD, listener->socket, rests ? 0 : EPOLLIN);
+}
+
+static int accept_one(int socket, struct ucred *who)
+{
+	int connection = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	socklen_t size = sizeof(*who);
 
 	if (connection < 0 || getsockopt(connection, SOL_SOCKET, SO_PEERCRED, who, &size) < 0)
 		return close_and_fail(connection);
 	return connection;
+}
+
+int local_accept(struct local_listener *listener, struct ucred *who)
+{
+	int connection = accept_one(listener->socket, who);
+	bool nobody_waits = connection == -EAGAIN || connection == -EINTR || connection == -ECONNABORTED;
+	bool is_known = connection == listener->said_error;
+
+	rest(listener, connection < 0 && !nobody_waits);
+	if (nobody_waits)
+		return -EAGAIN;
+	listener->said_error = connection < 0 ? connection : 0;
+	return connection < 0 && is_known ? -EAGAIN : connection;
 }
 
 int local_end_signals(void)

@@ -15,16 +15,29 @@ enum { LOCAL_DESCRIPTORS_MAX = 2 };
 /** Connect to a service. @return a descriptor, -ENAMETOOLONG, or another -errno */
 int local_connect(const char *path);
 
+/* Where programs connect. Both descriptors are watched as `socket`. */
+struct local_listener {
+	int epoll, socket;
+	int timer;      /* for who could not be let in */
+	int said_error; /* why nobody could, the last time; 0: somebody could */
+};
+
 /**
- * Make the socket of a service. One that a killed service has left is replaced; of one that lives the bind fails.
+ * Make the socket of a service, and wait for who connects. One that a killed service has left is replaced; of one that lives the
+ * bind fails.
  *
  * @param group whose members may connect, -1: only the own user
- * @return a descriptor that does not block, or -errno
+ * @return 0 or -errno; it stays open as long as the service runs
  */
-int local_listen(const char *path, int64_t group);
+int local_listen(struct local_listener *listener, int epoll, const char *path, int64_t group);
 
-/** Accept a connection, and tell who it is. @return a descriptor that does not block, or -errno */
-int local_accept(int listener, struct ucred *who);
+/**
+ * Accept a connection, and tell who it is. Where none can be accepted it rests for a tenth of a second: who waits stays in the
+ * socket's queue, which would keep the service awake.
+ *
+ * @return a descriptor that does not block; -EAGAIN; another -errno, once: nobody can be let in for now
+ */
+int local_accept(struct local_listener *listener, struct ucred *who);
 
 /** Have SIGTERM and SIGINT, which are blocked from then on, by a descriptor; SIGPIPE is ignored. @return that, or -errno */
 int local_end_signals(void);

@@ -49,6 +49,25 @@ def test_more_connections_than_there_are_clients_are_closed(lab: RtdipLab) -> No
     wait_until(lambda: ports(lab.show(lab.far)) == [7000], "room for another client")
 
 
+def test_a_service_without_descriptors_waits_for_some(lab: RtdipLab) -> None:
+    """It does not spin meanwhile, says so once, and who has waited is served, and later ones at once."""
+    service = lab.services[lab.far]
+    pid = service.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(list(Path(f"/proc/{pid}/fd").iterdir())), limits[1]))
+    echo = lab.tool(lab.far, "echo", "--local", "7000")
+    wait_until(lambda: "Too many open files" in service.errors(), "what keeps it from letting anybody in")
+    before_s, begin_s = cpu_s(pid), time.monotonic()
+    time.sleep(0.5)
+    used_s, passed_s = cpu_s(pid) - before_s, time.monotonic() - begin_s
+    assert used_s < passed_s / 10
+    assert echo.process.poll() is None
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    echo.wait_ready()
+    assert ports(lab.show(lab.far)) == [7000]
+    assert service.errors().count("no program can be let in for now: Too many open files") == 1
+
+
 def test_who_polls_ends_with_its_service(lab: RtdipLab) -> None:
     echo = lab.tool(lab.far, "echo", "--local", "7000", "--busy")
     echo.wait_ready()

@@ -21,7 +21,7 @@
 
 #define TOOL "bw-stackd serve"
 
-enum { EVENTS_MAX = 64, CONFIRM_S = 30, AGAIN_NS = 100 * 1000 * 1000, GIVEN_MAX = 4, RUNNING = -1 };
+enum { EVENTS_MAX = 64, CONFIRM_S = 30, GIVEN_MAX = 4, RUNNING = -1 };
 
 static int fail(const struct service *service, const char *what, int err)
 {
@@ -45,11 +45,7 @@ static int start_timer(struct service *service)
 	service->report_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (service->report_timer < 0)
 		return -errno;
-	service->again_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (service->again_timer < 0)
-		return -errno;
 	err = watch(service, service->timer);
-	err = err ? err : watch(service, service->again_timer);
 	return err ? err : watch(service, service->report_timer);
 }
 
@@ -81,38 +77,18 @@ static void drop_client(struct service *service, struct client *client)
 	*client = (struct client){ .connection = -1 };
 }
 
-static void try_again_soon(const struct service *service)
-{
-	const struct itimerspec soon = { .it_value.tv_nsec = AGAIN_NS };
-
-	timerfd_settime(service->again_timer, 0, &soon, NULL);
-}
-
-/* Who waits stays in the listener's queue, which would wake the service all the time. */
-static void rest(struct service *service, int err)
-{
-	if (err == -EAGAIN || err == -EINTR || err == -ECONNABORTED)
-		return;
-	if (service->said_error != err)
-		fprintf(stderr, TOOL ": %s: no program can be let in for now: %s\n", service->name, strerror(-err));
-	service->said_error = err;
-	epoll_ctl(service->epoll, EPOLL_CTL_DEL, service->listener, NULL);
-	service->listener_rests = true;
-	try_again_soon(service);
-}
-
 static void admit(struct service *service)
 {
 	const int room_bytes = 2 * STACKD_SHOW_BYTES;
 	struct client *client = client_of(service, -1);
 	struct ucred who;
-	int connection = local_accept(service->listener, &who);
+	int connection = local_accept(&service->listener, &who);
 
 	if (connection < 0) {
-		rest(service, connection);
+		if (connection != -EAGAIN)
+			fail(service, "no program can be let in for now", connection);
 		return;
 	}
-	service->said_error = 0;
 	if (!client || setsockopt(connection, SOL_SOCKET, SO_SNDBUFFORCE, &room_bytes, sizeof(room_bytes)) < 0 ||
 	    watch(service, connection) != 0)
 		close(connection);
@@ -301,12 +277,6 @@ static int take_changes(struct service *service)
 	return code;
 }
 
-static void try_again(struct service *service)
-{
-	if (service->listener_rests && watch(service, service->listener) == 0)
-		service->listener_rests = false;
-}
-
 /* Handle what has happened at a descriptor. Return RUNNING, or an exit code. */
 static int happen(struct service *service, int descriptor)
 {
@@ -317,12 +287,10 @@ static int happen(struct service *service, int descriptor)
 		return EXIT_DONE;
 	if (descriptor == service->events)
 		return take_changes(service);
-	if (descriptor == service->listener)
+	if (descriptor == service->listener.socket)
 		admit(service);
 	else if (descriptor == service->timer && read(service->timer, &times, sizeof(times)) > 0)
 		confirm_neighbours(service);
-	else if (descriptor == service->again_timer && read(service->again_timer, &times, sizeof(times)) > 0)
-		try_again(service);
 	else if (descriptor == service->report_timer)
 		statistics_time_is_up(service);
 	else if ((client = client_of(service, descriptor)) != NULL)
@@ -416,10 +384,8 @@ static int open_all(struct service *service, int64_t group, bool generic)
 	err = watch(service, service->signals);
 	if (!err)
 		err = start_timer(service);
-	if (!err) {
-		service->listener = local_listen(service->socket_path, group);
-		err = watch(service, service->listener);
-	}
+	if (!err)
+		err = local_listen(&service->listener, service->epoll, service->socket_path, group);
 	return err ? fail(service, service->socket_path, err) : RUNNING;
 }
 
@@ -428,8 +394,7 @@ int stackd_serve(const char *interface, const char *socket_path, int64_t group, 
 	static struct service service;
 	int code;
 
-	service = (struct service){ .name = interface, .socket_path = socket_path, .listener = -1, .signals = -1,
-				    .timer = -1, .report_timer = -1, .again_timer = -1 };
+	service = (struct service){ .name = interface, .socket_path = socket_path, .signals = -1, .timer = -1, .report_timer = -1 };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		service.clients[i].connection = -1;
 	service.guard = guard_begin();

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "bpf/port_bpf.h"
+#include "local_socket/port_local_socket.h"
 #include "path/port_path.h"
 #include "service/program_page.h"
 #include "service/stackd.h"
@@ -70,10 +71,8 @@ struct service {
 	struct path_address addresses[PATH_ADDRESSES];
 	int address_count;
 	struct namespaces namespaces;
-	int netlink, own_netlink, events, listener, epoll, signals, timer;
-	int again_timer;    /* for what has failed and is tried again */
-	bool listener_rests; /* nobody could be let in, and it is not watched meanwhile */
-	int said_error;      /* of that, the last time, so that it is said once */
+	int netlink, own_netlink, events, epoll, signals, timer;
+	struct local_listener listener;
 	int guard;
 	uint32_t last_number;
 	struct path path;
