@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/big_endian.h"
+#include "numbers.h"
 
 void rtdip_grant_pack(const struct rtdip_grant *grant, uint8_t bytes[RTDIP_GRANT_BYTES])
 {
@@ -90,11 +91,6 @@ static void hold(struct rtdip_flow *flow, struct rtdip_flow_stream *stream, uint
 	stream->held_bytes = bytes;
 }
 
-static bool is_same_sender(const struct rtdip_address *a, const struct rtdip_address *b)
-{
-	return a->port == b->port && memcmp(a->mac, b->mac, RTDIP_MAC_BYTES) == 0;
-}
-
 /* Whether a fragment is of a message that begins by it. An older one comes late, unless nothing else has come for long: who counts
  * anew is a sender that began anew. */
 static bool begins(const struct rtdip_flow_stream *stream, const struct rtdip_address *from, uint32_t message,
@@ -102,7 +98,7 @@ static bool begins(const struct rtdip_flow_stream *stream, const struct rtdip_ad
 {
 	int32_t further = (int32_t)(message - stream->message);
 
-	return !stream->known || !is_same_sender(&stream->from, from) || further > 0 ||
+	return !stream->known || !rtdip_same_address(&stream->from, from) || further > 0 ||
 	       (further < 0 && now_monotonic_ns - stream->stirred_monotonic_ns >= RTDIP_FLOW_SILENCE_NS);
 }
 

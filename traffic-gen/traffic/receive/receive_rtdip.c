@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "numbers.h"
 #include "traffic/rtdip_fragment.h"
 
 enum {
@@ -114,7 +115,8 @@ int64_t receiver_tend_rtdip(struct receiver *receiver, int64_t wait_max_ns)
 	return wait_ns < wait_max_ns ? wait_ns : wait_max_ns;
 }
 
-/* Take a frame's part of a message. One that follows no other begins nothing: the message is lost, which its account shows. */
+/* Take a frame's part of a message. One that follows no other begins nothing, and a sender who begins within another's message
+ * ends it: the message is lost, which its account shows. */
 static void take_fragment(struct receiver *receiver, const struct rtdip_message *message, const struct arrival *arrival)
 {
 	struct incoming *incoming = receiver->rtdip_ports[message->to_port];
@@ -140,7 +142,9 @@ static void take_fragment(struct receiver *receiver, const struct rtdip_message 
 	if (fragment.offset == 0) {
 		parts->position = 0;
 		parts->message = fragment.message;
-	} else if (fragment.message != parts->message || fragment.offset != parts->position) {
+		parts->from = message->from;
+	} else if (fragment.message != parts->message || fragment.offset != parts->position ||
+		   !rtdip_same_address(&parts->from, &message->from)) {
 		take_for_flow(receiver, incoming, message, &fragment, length);
 		return;
 	}

@@ -38,7 +38,8 @@ struct endpoint {
 	port_socket sock;
 	bool fresh;        /* nothing was read yet */
 	uint32_t position; /* bytes of the current message that were read, where it comes in parts */
-	uint32_t message;  /* RTDiP: which one it is */
+	uint32_t message;  /* RTDiP: which one it is, and whose */
+	struct rtdip_address from;
 	uint8_t header[FRAME_HEADER_BYTES];
 };
 
