@@ -74,11 +74,13 @@ static int ask(struct rtdip *handle, const struct rtdip_request *request, struct
 	do
 		length = recvmsg(handle->service, &message, MSG_CMSG_CLOEXEC);
 	while (length < 0 && errno == EINTR);
-	if (length < (ssize_t)sizeof(*answer))
+	if (length <= 0)
 		return -EPIPE;
 	header = CMSG_FIRSTHDR(&message);
 	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
 		memcpy(descriptor, CMSG_DATA(header), sizeof(int));
+	if (length < (ssize_t)sizeof(*answer) || answer->version != RTDIP_SERVICE_VERSION)
+		return -EPROTO;
 	return answer->result;
 }
 
@@ -125,7 +127,7 @@ int rtdip_connect(const char *path)
 
 static int connect_service(struct rtdip *handle, const char *path, unsigned int flags)
 {
-	const struct rtdip_request hello = { .verb = RTDIP_HELLO };
+	const struct rtdip_request hello = { .verb = RTDIP_HELLO, .version = RTDIP_SERVICE_VERSION };
 	const int bypass = 1;
 	int err;
 
@@ -234,7 +236,8 @@ static int fit_queues(struct rtdip *handle)
 
 int rtdip_bind(struct rtdip *handle, uint16_t port, uint32_t ring_bytes)
 {
-	const struct rtdip_request request = { RTDIP_BIND, ring_bytes ? ring_bytes : RTDIP_RING_BYTES, port };
+	const struct rtdip_request request = { RTDIP_BIND, ring_bytes ? ring_bytes : RTDIP_RING_BYTES, port,
+						RTDIP_SERVICE_VERSION };
 	struct ring *ring = &handle->rings[handle->ring_count];
 	struct rtdip_answer answer;
 	int err;
@@ -266,7 +269,7 @@ int rtdip_bind(struct rtdip *handle, uint16_t port, uint32_t ring_bytes)
 
 int rtdip_unbind(struct rtdip *handle, uint16_t port)
 {
-	const struct rtdip_request request = { .verb = RTDIP_UNBIND, .port = port };
+	const struct rtdip_request request = { .verb = RTDIP_UNBIND, .port = port, .version = RTDIP_SERVICE_VERSION };
 	struct ring *ring = find_ring(handle, port);
 	struct rtdip_answer answer;
 	int none;

@@ -52,6 +52,7 @@ struct service {
 	struct client clients[CLIENTS_MAX];
 	struct owner owners[UINT16_MAX + 1];
 	int port_count;
+	uint16_t refused_version; /* the last one that was said */
 	char text[RTDIP_SHOW_BYTES];
 };
 
@@ -284,7 +285,8 @@ static size_t show(struct service *service)
 
 static void handle(struct service *service, struct client *client, const struct rtdip_request *request)
 {
-	struct rtdip_answer about = { .ring_bytes = request->ring_bytes, .data_max_bytes = service->data_max_bytes };
+	struct rtdip_answer about = { .ring_bytes = request->ring_bytes, .data_max_bytes = service->data_max_bytes,
+				      .version = RTDIP_SERVICE_VERSION };
 	size_t text_bytes = 0;
 	int descriptor = -1;
 
@@ -316,15 +318,31 @@ static void handle(struct service *service, struct client *client, const struct 
 		close(descriptor);
 }
 
+/* What else it says may mean something else. */
+static void refuse_version(struct service *service, struct client *client, uint16_t version)
+{
+	const struct rtdip_answer about = { .result = -EPROTO, .version = RTDIP_SERVICE_VERSION };
+
+	if (version != service->refused_version)
+		fprintf(stderr, TOOL ": %s: process %d speaks version %u of the local protocol, this service version %d\n",
+			service->interface, (int)client->who.pid, (unsigned int)version, RTDIP_SERVICE_VERSION);
+	service->refused_version = version;
+	if (version) /* `show` of builds before there were versions prints any answer */
+		local_answer(client->connection, &about, sizeof(about), NULL, 0, NULL, 0);
+	drop_client(service, client);
+}
+
 static void serve_client(struct service *service, struct client *client)
 {
-	struct rtdip_request request;
+	struct rtdip_request request = { 0 };
 	ssize_t length = recv(client->connection, &request, sizeof(request), MSG_TRUNC);
 
-	if (length == (ssize_t)sizeof(request))
+	if (length == (ssize_t)sizeof(request) && request.version == RTDIP_SERVICE_VERSION)
 		handle(service, client, &request);
-	else if (length >= 0 || (errno != EAGAIN && errno != EINTR))
-		drop_client(service, client); /* it has ended, or speaks something else */
+	else if (length > 0)
+		refuse_version(service, client, request.version);
+	else if (length == 0 || (errno != EAGAIN && errno != EINTR))
+		drop_client(service, client); /* it has ended */
 }
 
 static void run(struct service *service)
@@ -354,7 +372,8 @@ int rtdip_serve(const char *interface, const char *socket_path, int64_t group, i
 	static char log[BPF_LOG_BYTES];
 	int err, code = EXIT_DONE;
 
-	service = (struct service){ .interface = interface, .path = socket_path, .signals = -1 };
+	service = (struct service){ .interface = interface, .path = socket_path, .signals = -1,
+				    .refused_version = RTDIP_SERVICE_VERSION };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		service.clients[i].connection = -1;
 	allow_descriptors();
@@ -387,7 +406,7 @@ int rtdip_show(const char *socket_path)
 		struct rtdip_answer about;
 		char text[RTDIP_SHOW_BYTES];
 	} reply;
-	const struct rtdip_request request = { .verb = RTDIP_SHOW };
+	const struct rtdip_request request = { .verb = RTDIP_SHOW, .version = RTDIP_SERVICE_VERSION };
 	int service = rtdip_connect(socket_path);
 	ssize_t length = -1;
 
@@ -397,12 +416,14 @@ int rtdip_show(const char *socket_path)
 	}
 	if (send(service, &request, sizeof(request), MSG_NOSIGNAL) > 0)
 		length = recv(service, &reply, sizeof(reply), 0);
-	if (length < (ssize_t)sizeof(reply.about)) {
+	if (length <= 0)
 		fprintf(stderr, "bw-rtdip show: %s: %s\n", socket_path, length < 0 ? strerror(errno) : "no answer");
-		close(service);
-		return EXIT_CAPABILITY;
-	}
+	else if (reply.about.version != RTDIP_SERVICE_VERSION)
+		fprintf(stderr, "bw-rtdip show: %s: the service speaks version %u of the local protocol, this program version %d\n",
+			socket_path, reply.about.version > UINT16_MAX ? 0 : (unsigned int)reply.about.version, RTDIP_SERVICE_VERSION);
 	close(service);
+	if (length < (ssize_t)sizeof(reply.about) || reply.about.version != RTDIP_SERVICE_VERSION)
+		return EXIT_CAPABILITY;
 	fwrite(reply.text, 1, (size_t)length - sizeof(reply.about), stdout);
 	return EXIT_DONE;
 }

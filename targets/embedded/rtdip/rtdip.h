@@ -57,7 +57,8 @@ enum {
  *
  * @param socket_path  of the service; NULL: /run/benchwright/rtdip.sock
  * @param flags        RTDIP_BYPASS_QDISC, or 0
- * @return 0 (rtdip_close frees it), -ENOENT or -ECONNREFUSED (no service), -EACCES, -ENOMEM
+ * @return 0 (rtdip_close frees it), -ENOENT or -ECONNREFUSED (no service), -EACCES, -EPROTO (a service of another
+ *         version, which `bw-rtdip show` names), -ENOMEM
  */
 int rtdip_open(const char *socket_path, unsigned int flags, struct rtdip **handle);
 void rtdip_close(struct rtdip *handle);

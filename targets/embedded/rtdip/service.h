@@ -12,19 +12,23 @@ struct sockaddr_un;
 
 #define RTDIP_SOCKET "/run/benchwright/rtdip.sock"
 
+enum { RTDIP_SERVICE_VERSION = 1 }; /* of what stands here, and of struct rtdip_record; 0: builds before there were versions */
+
 enum rtdip_verb { RTDIP_HELLO, RTDIP_BIND, RTDIP_UNBIND, RTDIP_SHOW };
 
 struct rtdip_request {
 	uint32_t verb;
 	uint32_t ring_bytes;
 	uint16_t port;
+	uint16_t version; /* stands here in every version */
 };
 
 struct rtdip_answer {
-	int32_t result; /* 0 or a port; -errno */
+	int32_t result; /* 0 or a port; -errno; in every version but 0 -EPROTO: the service has another one. It hangs up */
 	uint32_t ring_bytes;
 	uint8_t mac[RTDIP_MAC_BYTES];
 	uint16_t data_max_bytes; /* that a frame carries: the MTU of the interface */
+	uint32_t version;        /* the service's, 16 bits; stands here in every version. Of 0 a text may begin here */
 	/* Of RTDIP_HELLO with a descriptor that sends; of RTDIP_BIND with that of the ring. RTDIP_SHOW: text follows. */
 };
 

@@ -26,7 +26,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 said = {}
 
 def ask(verb, port=0):
-    service.send(struct.pack("IIHxx", verb, 4096, port))
+    service.send(struct.pack("IIHH", verb, 4096, port, 1))
     data, descriptors, _, _ = socket.recv_fds(service, 4096, 4)
     return struct.unpack_from("i", data)[0], descriptors
 
