@@ -37,16 +37,22 @@ with Handle(Path(sys.argv[1])) as first, Handle(Path(sys.argv[1])) as second:
 """
 
 
-def test_a_user_s_rings_take_so_much_memory_and_no_more(repository: Path, open_folder: Path) -> None:
+def test_a_user_s_rings_take_so_much_memory_and_no_more(
+    repository: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Over all handles of the user; what is given back is there again, and root has what it needs."""
     library = repository / ".build" / "linux" / "traffic-gen" / "librtdip.so"
+    monkeypatch.setenv("RTDIP_LIBRARY", str(library))
     with RtdipLab(bw_rtdip(repository), open_folder, "--group", "65534") as lab:
-        environment = {**os.environ, "RTDIP_LIBRARY": str(library), "PYTHONPATH": str(repository)}
+        environment = {**os.environ, "PYTHONPATH": str(repository)}
         argv = [sys.executable, "-c", TAKE_MEMORY, str(lab.folder / lab.far)]
         done = subprocess.run(
             argv, check=False, capture_output=True, text=True, env=environment, timeout=HANG_S
         )
         assert (done.returncode, done.stdout.split()) == (0, ["ENOBUFS", "ENOBUFS"]), done.stderr
+        with Handle(lab.folder / lab.far) as of_root:
+            for ring_bytes in (64 << 20, 64 << 20, RING_MIN_BYTES):
+                of_root.bind(ring_bytes=ring_bytes)
 
 
 def test_all_ports_that_there_are_are_shown(
