@@ -55,7 +55,8 @@ static void wait_for_acknowledgement(struct source *source, uint32_t number)
 		struct part part;
 
 		memcpy(&part, reply, sizeof(part));
-		if (length >= (int64_t)sizeof(part) && part.window == number) {
+		if (length >= (int64_t)sizeof(part) && part.window == number &&
+		    end_is_same_peer(&source->run.end, &from, &source->run.peer)) {
 			source->windows++;
 			return;
 		}

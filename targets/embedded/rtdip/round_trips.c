@@ -159,7 +159,8 @@ static void make_trip(struct latency *latency, bool counts)
 	latency->sent += counts;
 	while (!port_stop_requested()) {
 		length = measure_await_reply(&latency->run, deadline_monotonic_ns, &from, &priority, reply, sizeof(reply));
-		if (length == (int64_t)size_bytes && memcmp(reply, &number, sizeof(number)) == 0) {
+		if (length == (int64_t)size_bytes && memcmp(reply, &number, sizeof(number)) == 0 &&
+		    end_is_same_peer(end, &from, &latency->run.peer)) {
 			if (counts)
 				record(latency, port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns, number, reply, size_bytes);
 			return;

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import HANG_S, wait_until
-from tests.targets.rtdip.lab import HIGH, LOW, MEDIUM, RtdipLab, bw_rtdip, header, ports
+from tests.targets.rtdip.lab import ETHERTYPE, HIGH, LOW, MEDIUM, RtdipLab, bw_rtdip, header, ports
 from tests.traffic_gen.lab import Stream, streams_by_id
 
 NOBODY = 65534
@@ -275,6 +275,21 @@ def test_nothing_is_missing_to_two_who_are_answered_by_turns(driver_lab: RtdipLa
     asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "100", "--interval-us", "1000"]
     results = [each.result() for each in [lab.tool(lab.near, "latency", *asked) for _ in range(2)]]
     assert [(each["frames_received"], each["frames_missing"]) for each in results] == [(100, 0)] * 2
+
+
+def test_a_reply_is_of_who_was_asked(driver_lab: RtdipLab) -> None:
+    """One of another port, or place, with the right number is none: the round trip is lost."""
+    lab = driver_lab
+    raw = lab.raw(lab.far)
+    asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "1", "--timeout-ms", "2000"]
+    latency = lab.tool(lab.near, "latency", "--local", "7001", *asked)
+    wait_until(lambda: lab.show(lab.far)["frames"]["no_port"] >= 1, "the message")
+    near, far = (bytes.fromhex(lab.mac(end).replace(":", "")) for end in (lab.near, lab.far))
+    data = bytes(64)  # number 0
+    for place, port in ((far, 7002), (bytes.fromhex("020000000001"), 7000)):
+        raw.send(near + place + ETHERTYPE.to_bytes(2, "big") + header(7001, HIGH, len(data), port) + data)
+    result = latency.result(4)
+    assert (result["sent"], result["lost"], result["late"]) == (1, 1, 2)
 
 
 def test_a_high_frame_comes_first(driver_lab: RtdipLab) -> None:
