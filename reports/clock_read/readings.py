@@ -114,13 +114,15 @@ def read_cost(data: object) -> ReadCost:
         raise RecordError(f"{reader.where}.clocks: expected one clock, found {len(clocks)}")
     clock = clocks[0]
     none = type(None)
+    kept = clock.summary("kept") if clock.get("kept", dict, none) is not None else None
+    blocks = clock.blocks("blocks", (kept or clock.summary("latency")).n)
     cost = ReadCost(
         invalid_reasons=reader.texts("invalid_reasons"),
         latency=clock.summary("latency"),
         net=clock.summary("net"),
-        kept=clock.summary("kept") if clock.get("kept", dict, none) is not None else None,
+        kept=kept,
         interrupted=clock.get("interrupted", int, none),
-        block_means_ns=_block_means(clock),
+        block_means_ns=None if blocks is None else blocks[1],
         **reader.fields(
             {
                 "complete": (bool,),
@@ -139,20 +141,6 @@ def read_cost(data: object) -> ReadCost:
     ):
         raise RecordError(f"{clock.where}: kept, interrupted and interrupted_reason contradict each other")
     return cost
-
-
-def _block_means(clock: Reader) -> tuple[float, ...] | None:
-    """Return the means of blocks; None: the tool is of an earlier version."""
-    if "blocks" not in clock.data:
-        return None
-    blocks = clock.child("blocks")
-    size, means = blocks.get("size", int), blocks.get("means_ns", list)
-    counting = clock.summary("latency" if clock.get("kept", dict, type(None)) is None else "kept")
-    if size < 1 or len(means) != counting.n // size:
-        raise RecordError(f"{blocks.where}: {len(means)} of {size} readings each, of {counting.n}")
-    if not all(type(mean) in (int, float) for mean in means):
-        raise RecordError(f"{blocks.where}.means_ns: expected numbers")
-    return tuple(map(float, means))
 
 
 def load_cost(folder: Path, reading: Reading) -> ReadCost | None:

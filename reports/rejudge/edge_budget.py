@@ -47,7 +47,7 @@ def budget_objections(trial: Json, delays: Json) -> Iterator[str]:
         return
     values = {name: {part["name"]: part["value_ns"] for part in parts} for name, parts in budgets.items()}
     if trial["seen_by"] == "capture":
-        yield from _differing(values, _captured(n, delays["deviation_ns"], _repeatability(delays)))
+        yield from _differing(values, _captured(delays))
         return
     for name, parts in budgets.items():
         kinds = {part["name"]: part["kind"] for part in parts}
@@ -83,15 +83,15 @@ def _mean_variance(delays: Json) -> float:
     return alone if seen is None else max(alone / n, seen)
 
 
-def _captured(n: int, deviation: float, repeatability: float) -> dict[str, dict[str, float]]:
+def _captured(delays: Json) -> dict[str, dict[str, float]]:
     """Return the budgets of delays that a counter has captured."""
     return {
         "mean": {
-            "jitter": deviation * math.sqrt((n - 1) / (n - 3)) / math.sqrt(n),
+            "jitter": math.sqrt(_mean_variance(delays)),
             "resolution": CARD_TICK_NS,
         },
         "deviation": {
-            "repeatability": repeatability,
+            "repeatability": _repeatability(delays),
             "resolution": CARD_TICK_NS / math.sqrt(12),
         },
         "peak_to_peak": {"resolution": CARD_TICK_NS},

@@ -147,8 +147,9 @@ class EdgeTrial:
             ("maximum_ns", found["max_ns"]),
             ("peak_to_peak_ns", peaks),
             ("buckets", found["buckets"]),
+            ("blocks", self.software.get("blocks")),
         ):
-            if delays[name] != worked_out:
+            if delays.get(name) != worked_out:
                 yield f"{name} of the delays is not that of the software's answer"
 
     def _trace_objections(self, delays: Json) -> Iterator[str]:

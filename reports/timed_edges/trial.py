@@ -79,7 +79,7 @@ class Delays:
             second. U of the deviation follows from it; None: of an earlier version, which took delays as
             normal for that.
         blocks: They show for how long delays depend on each other: so much U of the mean takes from them.
-            None: of an earlier version, or of a capture: there delays count as independent.
+            None: of an earlier version, where delays count as independent.
     """
 
     count: int

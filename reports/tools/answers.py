@@ -252,6 +252,21 @@ class Reader:
         """Return a distribution."""
         return Summary.from_json(self.get(key, dict), f"{self.where}.{key}")
 
+    def blocks(self, key: str, n: int) -> tuple[int, tuple[float, ...]] | None:
+        """Return the size and the means of blocks of n values; None: the tool is of an earlier version."""
+        if key not in self.data:
+            return None
+        blocks = self.child(key)
+        size, means = int(blocks.get("size", int)), cast("list[object]", blocks.get("means_ns", list))
+        if size < 1 or len(means) != n // size:
+            raise RecordError(f"{blocks.where}: {len(means)} of {size} values each, of {n}")
+        numbers = [
+            float(mean) for mean in means if isinstance(mean, int | float) and not isinstance(mean, bool)
+        ]
+        if len(numbers) != len(means):
+            raise RecordError(f"{blocks.where}.means_ns: expected numbers")
+        return size, tuple(numbers)
+
     def child(self, key: str) -> Reader:
         """Return an inner object."""
         return Reader(self.get(key, dict), f"{self.where}.{key}")

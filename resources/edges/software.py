@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from hw.bench import TargetSpec
 from hw.edges import EdgeRole
 from hw.errors import CapabilityError, MeasurementError
+from reports.dependence import mean_variance
 from reports.errors import RecordError
 from reports.record.histogram import Summary
-from reports.timed_edges.trial import CLOCK_EDGE, BudgetPart, Budgets, Delays
-from reports.tools.answers import last_result
+from reports.timed_edges.trial import CLOCK_EDGE, BudgetPart, Budgets, DelayBlocks, Delays
+from reports.tools.answers import Reader, last_result
 from resources.clocks.settings import SYSTEM_CLOCK
 from scope.budget import relative_repeatability
 from scope.jitter import kurtosis_of
@@ -123,6 +126,10 @@ def latched_delays(result: dict[str, Any]) -> Delays | None:
         kurtosis = kurtosis_of(summary.buckets)
     except OverflowError as error:
         raise MeasurementError(f"latch.delay.buckets: {error}") from error
+    try:
+        blocks = Reader(result, "latch").blocks("blocks", summary.n)
+    except RecordError as error:
+        raise MeasurementError(str(error)) from error
     peaks: dict[str, Any] = result.get("peak_to_peak_ns") or {}
     return Delays(
         count=summary.n,
@@ -133,19 +140,26 @@ def latched_delays(result: dict[str, Any]) -> Delays | None:
         peak_to_peak_ns={**peaks, str(summary.n): summary.max_ns - summary.min_ns},
         buckets=summary.buckets,
         kurtosis=kurtosis,
+        blocks=None if blocks is None else DelayBlocks(*blocks),
     )
 
 
 def sampled_budgets(delays: Delays | None, resolution_ns: float) -> Budgets:
-    """Return what statistics of delays are uncertain by that a counter of a resolution has captured."""
+    """Return what statistics of delays are uncertain by that a counter of a resolution has captured.
+
+    A mean is so by what blocks of delays show; those of a tool of before have none, and count as independent.
+    """
     if delays is None or delays.count < MEAN_MIN:
         return Budgets()
     n = delays.count
-    jitter_ns = delays.deviation_ns * math.sqrt((n - 1) / (n - 3))
+    if delays.blocks is None:
+        variance_ns2 = delays.deviation_ns**2 / n * (n - 1) / (n - 3)
+    else:
+        variance_ns2 = mean_variance(np.array(delays.blocks.means_ns), n, delays.deviation_ns)
     relative = relative_repeatability(n, kurtosis_of(delays.buckets))
     step = BudgetPart("resolution", "bound", resolution_ns)
     return Budgets(
-        mean=(BudgetPart("jitter", "standard", jitter_ns / math.sqrt(n)), step),
+        mean=(BudgetPart("jitter", "standard", math.sqrt(variance_ns2)), step),
         deviation=(
             BudgetPart("repeatability", "standard", delays.deviation_ns * relative),
             BudgetPart("resolution", "bound", resolution_ns / math.sqrt(12)),

@@ -106,8 +106,8 @@ def test_an_invalid_answer_neither_passes_nor_fails(
 @pytest.mark.parametrize(
     ("blocks", "said"),
     [
-        ({"size": 0, "means_ns": []}, "blocks: 0 of 0 readings each, of 1000"),
-        ({"size": 2, "means_ns": [500.0] * 499}, "blocks: 499 of 2 readings each, of 1000"),
+        ({"size": 0, "means_ns": []}, "blocks: 0 of 0 values each, of 1000"),
+        ({"size": 2, "means_ns": [500.0] * 499}, "blocks: 499 of 2 values each, of 1000"),
         ({"size": 500, "means_ns": [500.0, "500"]}, "blocks.means_ns: expected numbers"),
         ({"size": 1}, "blocks.means_ns: missing"),
         (None, "blocks: expected dict"),

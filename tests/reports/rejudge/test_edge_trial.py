@@ -21,13 +21,18 @@ from tests.reports.sample_edges import add_trial, drawn_trial
 from tests.reports.sample_run import summary
 
 
-def latched(run: RunFolder, tail_ns: float = 0.0, **changes: Any) -> Reread:
-    """Write a trial of latched delays (Listing 1), one in a hundred later; return it as it is read again."""
-    drawn = np.random.default_rng(9).normal(-300, 40, 2000)
+def latched(run: RunFolder, tail_ns: float = 0.0, *, has_blocks: bool = True, **changes: Any) -> Reread:
+    """Write a trial of latched delays (Listing 1), one in a hundred later; return it as it is read again.
+
+    They wander together; a tool of before tells no blocks, which show that.
+    """
+    drawn = np.random.default_rng(9).normal(-300, 40, 2000) + 40 * np.sin(np.arange(2000) / 20)
     drawn[::100] += np.linspace(0, tail_ns, 20)
     values = np.rint(drawn).astype(int).tolist()
     answer: dict[str, Any] = {"valid": True, "complete": True, "delay": summary(values)}
     answer["peak_to_peak_ns"] = {"100": max(values[:100]) - min(values[:100])}
+    if has_blocks:
+        answer["blocks"] = {"size": 2, "means_ns": np.reshape(values, (-1, 2)).mean(axis=1).tolist()}
     delays = latched_delays(answer)
     trial = drawn_trial(np.array(values, float), "latched", "gettime-software", seen_by=CAPTURE)
     counts = Counts(wanted=2000, pairs=2000)
@@ -55,6 +60,12 @@ def latched(run: RunFolder, tail_ns: float = 0.0, **changes: Any) -> Reread:
         ({"counts__pairs": 1}, "1 pairs, 2000 delays"),
         ({"budgets__peak_to_peak": []}, "resolution of peak_to_peak is None"),
         ({"budgets__mean": []}, "jitter of mean is None"),
+        ({"has_blocks": False}, ""),
+        ({"delays__blocks": {"size": 2, "means_ns": [-300.0] * 1000}}, "blocks of the delays is not that"),
+        (
+            {"has_blocks": False, "delays__blocks": {"size": 200, "means_ns": [-300.0] * 10}},
+            "blocks of the delays",
+        ),
     ],
 )
 def test_latched_delays_are_those_of_the_software(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
@@ -70,6 +81,17 @@ def test_latched_delays_that_were_interrupted_are_judged_alike(tmp_path: Path) -
     assert parts[0][0] == "repeatability"
     assert parts[0][2] > 4 * trial.data["delays"]["deviation_ns"] / (2 * 1999) ** 0.5
     assert list(trial.objections()) == []
+
+
+def test_delays_that_wander_together_make_the_jitter_of_their_mean(tmp_path: Path) -> None:
+    run = folder_of(tmp_path)
+    jitters_ns: list[float] = []
+    for has_blocks in (False, True):
+        parts = latched(run, has_blocks=has_blocks).parts("mean")
+        assert parts is not None
+        jitters_ns += [value for name, _, value in parts if name == "jitter"]
+    alone_ns, together_ns = jitters_ns
+    assert together_ns > 2 * alone_ns
 
 
 def test_a_pin_fires_at_ticks_of_the_timer() -> None:

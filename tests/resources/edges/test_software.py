@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hw.bench import TargetSpec, load_bench
@@ -22,6 +23,7 @@ from resources.edges.software import (
     sampled_budgets,
     software_result,
 )
+from tests.reports.sample_run import summary
 
 ROOT = Path(__file__).resolve().parents[3]
 PERIOD_NS = 2_000_000
@@ -123,6 +125,40 @@ def test_latched_delays_may_be_negative_and_have_their_extremes() -> None:
 def test_a_histogram_that_contradicts_itself_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(MeasurementError):
         latched_delays({"delay": {**LATCHED, **change}})
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        {"size": 2, "means_ns": [1.0]},
+        {"size": 0, "means_ns": []},
+        {"size": 4},
+        {"size": 4, "means_ns": [None]},
+    ],
+)
+def test_blocks_that_cannot_be_are_refused(blocks: dict[str, Any]) -> None:
+    with pytest.raises(MeasurementError, match=r"latch\.blocks"):
+        latched_delays({"delay": LATCHED, "blocks": blocks})
+
+
+def test_delays_that_follow_the_clock_make_u_of_the_mean_larger() -> None:
+    """A clock wanders more slowly than edges come; of delays in no order ÷ √n is what counts."""
+    steps = np.random.default_rng(3).normal(0, 40, 2000)
+    wandering = np.convolve(steps, np.exp(-np.arange(200) / 50), "same")
+    shuffled = np.random.default_rng(4).permutation(wandering)
+    means: list[float] = []
+    for values in (wandering, shuffled):
+        whole = np.rint(values).astype(int).tolist()
+        pairs = np.reshape(whole, (-1, 2)).mean(axis=1).tolist()
+        delays = latched_delays({"delay": summary(whole), "blocks": {"size": 2, "means_ns": pairs}})
+        assert delays is not None
+        found, before = (sampled_budgets(each, 8.0).mean for each in (delays, replace(delays, blocks=None)))
+        assert found is not None
+        assert before is not None
+        means.append(found[0].value_ns / before[0].value_ns)
+        assert before[0].value_ns == pytest.approx(delays.deviation_ns / 2000**0.5, rel=1e-3)
+    assert means[0] > 5
+    assert means[1] == pytest.approx(1, abs=0.15)
 
 
 def test_nothing_latched_is_nothing() -> None:

@@ -151,6 +151,9 @@ def test_every_edge_of_listing_1_has_its_capture(software: Software) -> None:
     code, result, complaint = software.run("latch", "--clock", "gettime", "--count", "130", *pins)
     assert code == 0, complaint
     assert (result["count"], result["delay"]["n"], result["batches_lost"]) == (130, 130, 0)
+    blocks = result["blocks"]
+    assert (blocks["size"], len(blocks["means_ns"])) == (1, 130)
+    assert sum(blocks["means_ns"]) / 130 == pytest.approx(result["delay"]["mean_ns"], rel=1e-12)
 
 
 def test_a_pin_of_another_process_is_refused(software: Software) -> None:

@@ -60,6 +60,7 @@ static int print_result(struct json *json, const struct latch *latch, const stru
 	json_uint(json, "count", tally_get(&latch->pairs));
 	json_uint(json, "batches_lost", latch->batches_lost);
 	summary_histogram(json, "delay", latch->delay);
+	blocks_json(json, "blocks", &latch->blocks);
 	json_object_open(json, "peak_to_peak_ns");
 	for (size_t i = 0; i < latch->peak_count; i++) {
 		snprintf(key, sizeof(key), "%llu", (unsigned long long)latch->peaks[i].count);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "edge/method/correlate.h"
+#include "base/blocks.h"
 #include "base/tally.h"
 #include "edge/method/filtered_clock.h"
 #include "base/histogram.h"
@@ -30,6 +31,7 @@ struct latch {
 	struct filtered_clock clock;
 	struct correlation correlation;
 	struct histogram *delay;
+	struct blocks blocks; /* of delays, in the order of their edges */
 	int64_t now_clock_ns[LATCH_BATCH]; /* virtual now of the batch's edges: of the PHC if by_counter, else of TAI */
 	struct latch_peak peaks[LATCH_PEAKS_MAX]; /* at 100, 1000, 10000 ... */
 	size_t peak_count;

@@ -67,6 +67,7 @@ static void record(struct latch *latch, int64_t delay_ns)
 	uint64_t n;
 
 	histogram_record(latch->delay, delay_ns);
+	blocks_add(&latch->blocks, delay_ns);
 	tally_add(&latch->pairs, 1);
 	n = tally_get(&latch->pairs);
 	for (uint64_t decade = 100; decade <= n && latch->peak_count < LATCH_PEAKS_MAX; decade *= 10) {
