@@ -185,7 +185,7 @@ static void obey_kiss(struct server *server)
 	if (strcmp(server->said.kiss, "DENY") == 0 || strcmp(server->said.kiss, "RSTR") == 0)
 		server->denied = true;
 	else if (strcmp(server->said.kiss, "RATE") == 0)
-		server->slower = true;
+		server->complained = true;
 }
 
 /* The answer is good: complete its exchange, or the one before it. Returns enum server_result or -errno. */

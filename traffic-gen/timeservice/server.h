@@ -41,7 +41,9 @@ struct server {
 	uint32_t reach;               /* the last batches, the newest in bit 0 */
 	uint64_t sent, received, heard_ticks;
 	unsigned int last_reject;     /* of the last exchange; NTP_GOOD: it was answered well; of its key rather than that no other came */
-	bool slower;                  /* it has complained of the rate since this was cleared */
+	bool complained;              /* of the rate, since this was cleared */
+	unsigned int slowed;          /* how often its interval was doubled for that */
+	int64_t rests_until_monotonic_ns; /* until then it is not asked */
 };
 
 /** Called for every datagram that is refused, and every request without a reply. */

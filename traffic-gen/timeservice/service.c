@@ -10,12 +10,13 @@
 #include "timeservice/feed.h"
 #include "timeservice/service_page.h"
 
-#define INTERVAL_LONGEST_NS (INT64_C(86400000) * NS_PER_MS)
+#define REST_LONGEST_NS (INT64_C(1024) * NS_PER_S) /* of a server that complains: the longest interval of NTP's clients, as a rule */
 #define LONG_NS (INT64_C(1000000000) * NS_PER_MS)
 #define STATUS_NS (INT64_C(1000) * NS_PER_MS)
 
 enum {
 	LOSSES_MAX = 2,    /* in a row end a batch */
+	SLOWED_MAX = 5,
 	REFUSALS_TOLD = 16 /* in the log, of a batch or check; who floods this machine does not fill its disk as well */
 };
 
@@ -64,7 +65,6 @@ int service_init(struct service *service, const struct settings *settings, struc
 		.sink = service,
 	};
 	service->before = *timepage_last(page);
-	service->interval_ns = settings->interval_ms * NS_PER_MS;
 	for (int i = 0; i < settings->server_count && !err; i++)
 		err = server_init(&service->servers[i], &settings->servers[i], &settings->estimate);
 	return err;
@@ -108,8 +108,31 @@ static int64_t pace_next(struct service *service)
 		service->quick_left--;
 	else
 		service->pace_ns *= 2;
-	service->pace_ns = smaller(service->pace_ns, service->interval_ns);
+	service->pace_ns = smaller(service->pace_ns, service->settings->interval_ms * NS_PER_MS);
 	return service->pace_ns;
+}
+
+/* One that denies is not asked; one that has complained of the rate is not until it has rested. */
+static bool may_ask(const struct server *server)
+{
+	return !server->denied && port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= server->rests_until_monotonic_ns;
+}
+
+/*
+ * Each complaint of the rate (RFC 5905, section 7.4) makes that server's interval twice as long, and its batches half as long; each batch
+ * that is answered without one takes that back once. The others are asked as ever.
+ */
+static void heed_complaint(const struct service *service, struct server *server, bool answered)
+{
+	int64_t pace_ns = service->pace_ns, longest_ns = pace_ns > REST_LONGEST_NS ? pace_ns : REST_LONGEST_NS;
+
+	if (server->complained && server->slowed < SLOWED_MAX)
+		server->slowed++;
+	else if (!server->complained && answered && server->slowed > 0)
+		server->slowed--;
+	server->complained = false;
+	if (server->slowed)
+		server->rests_until_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + smaller(pace_ns << server->slowed, longest_ns);
 }
 
 /* ---- signals ----------------------------------------------------------------------------------------------------- */
@@ -227,13 +250,6 @@ static int ask(struct service *service, struct server *server)
 	return server->received > received;
 }
 
-static void heed_complaint(struct service *service, struct server *server)
-{
-	if (server->slower && service->interval_ns <= INTERVAL_LONGEST_NS / 2)
-		service->interval_ns *= 2;
-	server->slower = false;
-}
-
 /* End a server's batch: what it says against what it said before. Returns 0 or -errno. */
 static int batch_end(struct service *service, struct server *server)
 {
@@ -255,13 +271,15 @@ static int batch_end(struct service *service, struct server *server)
 /* Returns 0; 1: the time was withdrawn meanwhile, and what was asked counts for nothing; or -errno. */
 static int batch_of(struct service *service, struct server *server)
 {
+	int64_t count = service->settings->batch >> server->slowed;
 	int losses = 0, answers = 0, err = 0;
 
-	if (server->denied)
+	if (!may_ask(server))
 		return 0;
+	count = count > 0 ? count : 1;
 	service->batches_begun++;
 	server_open_socket(server); /* where it fails, asking says so */
-	for (int64_t i = 0; i < service->settings->batch && losses < LOSSES_MAX && !err && goes_on(service) && !server->denied; i++) {
+	for (int64_t i = 0; i < count && losses < LOSSES_MAX && !err && goes_on(service) && !server->denied && !server->complained; i++) {
 		int answered = ask(service, server);
 
 		if (answered < 0)
@@ -269,11 +287,11 @@ static int batch_of(struct service *service, struct server *server)
 		answers += answered;
 		losses = answered ? 0 : losses + 1;
 		err = watch_when_due(service);
-		if (!err && service->settings->gap_us && i + 1 < service->settings->batch)
+		if (!err && service->settings->gap_us && i + 1 < count)
 			err = wait_until(service, port_clock_now_ns(PORT_CLOCK_MONOTONIC) + service->settings->gap_us * NS_PER_US);
 	}
 	server->reach = (server->reach << 1 | (answers > 0)) & 0xff;
-	heed_complaint(service, server);
+	heed_complaint(service, server, answers > 0);
 	return err ? err : batch_end(service, server);
 }
 
@@ -328,7 +346,7 @@ static int check_run(struct service *service)
 	for (int i = 0; i < service->settings->server_count && !server; i++) {
 		struct server *next = &service->servers[service->next_check_server++ % service->settings->server_count];
 
-		if (next->reach && !next->denied && next->sock != PORT_SOCKET_NONE)
+		if (next->reach && !next->slowed && may_ask(next) && next->sock != PORT_SOCKET_NONE)
 			server = next;
 	}
 	if (!server)
@@ -339,7 +357,7 @@ static int check_run(struct service *service)
 		return result;
 	if (result == SERVER_EVENT)
 		return event_take(service, event);
-	heed_complaint(service, server);
+	heed_complaint(service, server, true);
 	if (server->received == received)
 		return 0;
 	if (service->settings->log_exchanges) {

@@ -33,7 +33,6 @@ struct service {
 	int32_t leaps_s;                /* leap seconds since the start: what TAI - UTC has grown by */
 	bool held, ended;
 	bool key_told;                  /* the status' text is of a server's key */
-	int64_t interval_ns;            /* grows when servers complain */
 	uint64_t batches_begun;         /* of each server */
 	int64_t quick_left;             /* batches that come soon */
 	int64_t pace_ns;                /* from one batch to the next; grows to the interval */

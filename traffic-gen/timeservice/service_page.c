@@ -364,7 +364,7 @@ void service_publish_status(struct service *service)
 	uint64_t now_ticks = port_counter_read();
 
 	snprintf(status->version, sizeof(status->version), "%s", BW_VERSION);
-	status->interval_ns = service->interval_ns;
+	status->interval_ns = service->settings->interval_ms * NS_PER_MS;
 	status->counter_kind = port_counter_kind();
 	status->counter_hz = service->means.local.hz;
 	status->rate_ppb = service->line.valid ? -llround(service->line.rate_ppb) : 0;

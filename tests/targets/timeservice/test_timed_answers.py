@@ -106,3 +106,16 @@ def test_server_that_is_no_longer_synchronised_is_held_over(page: Path) -> None:
     assert said["state"] == "holdover"
     assert said["bound_ns"] < before["bound_ns"] + 1_000_000
     assert said["stratum"] == 2
+
+
+def test_server_that_has_complained_of_the_rate_is_asked_again(page: Path) -> None:
+    """Once it does not complain any more, within seconds here."""
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
+        timed.syncs(3)
+        server.lie = "kiss-rate"
+        timed.until_state("holdover")
+        for _ in range(2):
+            timed.until(lambda line: line["type"] == "rejected" and line["reason"] == "kiss-of-death")
+        server.lie = "honest"
+        timed.until_state("synchronised")
+        check_true(page)

@@ -18,6 +18,10 @@ static int64_t now_monotonic_ns, disrupted_monotonic_ns;
 static int watches, feeds, checks, batches, withdrawals, ended;
 static int64_t watched_monotonic_ns, fed_monotonic_ns, watch_apart_ns, feed_apart_ns;
 static int published_disrupted; /* batches that were published though the counter had been disrupted since the last watch */
+enum { SERVERS = 16 };
+static int asked[SERVERS], asked_late[SERVERS]; /* each server; in the second half of the run */
+static int64_t complaint_monotonic_ns; /* from then on the first server says RATE, so often: */
+static int complaints;
 static bool answers, slow; /* servers that are asked; each answer takes as long as one that does not come */
 static struct timepage_line page_line;
 
@@ -71,7 +75,16 @@ int server_ask(struct server *server, const struct server_means *means, struct e
 {
 	(void)sample;
 	(void)event;
+	asked[server->settings.address.port]++;
+	asked_late[server->settings.address.port] +=
+		now_monotonic_ns - BEGIN_MONOTONIC_NS >= RUN_NS / 2 && now_monotonic_ns - BEGIN_MONOTONIC_NS < RUN_NS;
 	server->sent++;
+	if (server->settings.address.port == 0 && complaints && now_monotonic_ns >= complaint_monotonic_ns) {
+		complaints--;
+		server->complained = true;
+		now_monotonic_ns += NS_PER_MS;
+		return SERVER_NOTHING;
+	}
 	server->received += answers;
 	now_monotonic_ns += answers && !slow ? NS_PER_MS : means->timeout_ns;
 	return SERVER_NOTHING;
@@ -223,6 +236,8 @@ static void run(const struct settings *settings)
 	now_monotonic_ns = watched_monotonic_ns = fed_monotonic_ns = BEGIN_MONOTONIC_NS;
 	watches = feeds = checks = batches = withdrawals = ended = published_disrupted = 0;
 	watch_apart_ns = feed_apart_ns = 0;
+	memset(asked, 0, sizeof(asked));
+	memset(asked_late, 0, sizeof(asked_late));
 	CHECK_INT(service_init(&service, settings, NULL, &waiter, &log, &local, &counter), 0);
 	CHECK_INT(service_run(&service), 0);
 	CHECK_INT(ended, 1);
@@ -234,6 +249,8 @@ static struct settings with_servers(int count)
 	struct settings settings = settings_default();
 
 	settings.server_count = count;
+	for (int i = 0; i < count; i++)
+		settings.servers[i].address.port = (uint16_t)i;
 	return settings;
 }
 
@@ -285,9 +302,47 @@ static void test_disruption(int64_t after_ns, bool answer)
 	CHECK(batches > 0);
 }
 
+/* Who complains of the rate is asked less, alone and for a while. Batches of 16 every second, and no checks: what is asked is theirs. */
+static void test_complaints(void)
+{
+	struct settings settings = with_servers(2);
+	int late;
+
+	settings.interval_ms = 1000;
+	settings.check_interval_ms = 0;
+	answers = true;
+	slow = false;
+	disrupted_monotonic_ns = NEVER_NS;
+	complaints = 0;
+	run(&settings);
+	late = asked_late[1];
+	CHECK_THAT(late >= 45 * settings.batch && asked_late[0] == late, "asked %d and %d times", asked_late[0], late);
+
+	complaint_monotonic_ns = BEGIN_MONOTONIC_NS + 20 * NS_PER_S;
+	complaints = 1;
+	run(&settings);
+	CHECK_INT(complaints, 0);
+	CHECK_INT(asked_late[1], late);
+	CHECK_INT(asked_late[0], late);
+	CHECK_THAT(asked[0] < asked[1] - settings.batch && asked[0] > asked[1] - 4 * settings.batch, "asked %d times, the other %d", asked[0],
+		   asked[1]);
+
+	complaints = 5;
+	run(&settings);
+	CHECK_INT(complaints, 0);
+	CHECK_INT(asked_late[1], late);
+
+	complaints = INT32_MAX;
+	run(&settings);
+	CHECK_INT(asked_late[1], late);
+	CHECK_THAT(asked_late[0] >= 1 && asked_late[0] <= 3, "asked %d times though it always complains", asked_late[0]);
+	complaints = 0;
+}
+
 int main(void)
 {
 	test_at_ease();
+	test_complaints();
 	for (int servers = 1; servers <= 16; servers++) {
 		test_batches_without_a_gap(servers, false);
 		test_batches_without_a_gap(servers, true);
