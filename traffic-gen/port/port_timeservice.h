@@ -34,6 +34,12 @@ const char *port_timepage_default_path(void);
  */
 int port_timepage_create(const char *path, size_t size_bytes, struct port_timepage *page);
 /**
+ * Put a new file of zeros in the place of the one that is mapped. Who has mapped that keeps it, as it is.
+ *
+ * @return as port_timepage_create; on failure it is closed
+ */
+int port_timepage_renew(const char *path, size_t size_bytes, struct port_timepage *page);
+/**
  * Map a page read-only.
  *
  * @return 0; -EMSGSIZE: shorter than size_bytes; -EPERM: no regular file, or others than its owner may write to it (who may write,

@@ -220,7 +220,8 @@ int timepage_image_check(const struct timepage_image *image, const struct timepa
 struct timepage; /* opaque: the page of a service, locked against a second one */
 
 /**
- * Make the page, or take over what a service of this boot left: publications and epoch go on, attached readers stay attached.
+ * Make the page, or take over what a service of this boot left: publications and epoch go on, attached readers stay attached. One of
+ * another version, or that is damaged, is replaced by a new file.
  *
  * @param path  NULL: what BWTIME_PAGE says, or else the system's place
  * @return 0; -EBUSY: another service has it; -EPERM: a file is there that is not ours, or that others may write to; or -errno

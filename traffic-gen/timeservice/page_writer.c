@@ -14,17 +14,9 @@ struct timepage {
 	struct timepage_line last;
 };
 
-/* Set everything up anew: readers that look meanwhile find no page. */
+/* Set up a page of zeros: readers that look meanwhile find no page. */
 static void set_up(struct timepage_image *image, const struct timepage_identity *here)
 {
-	atomic_store_explicit(&image->magic, 0, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
-	for (int copy = 0; copy < 2; copy++) {
-		for (size_t i = 0; i < TIMEPAGE_LINE_WORDS; i++)
-			atomic_store_explicit(&image->line.copies[copy][i], 0, memory_order_relaxed);
-		for (size_t i = 0; i < TIMEPAGE_STATUS_WORDS; i++)
-			atomic_store_explicit(&image->status.copies[copy][i], 0, memory_order_relaxed);
-	}
 	atomic_store_explicit(&image->version, TIMEPAGE_VERSION, memory_order_relaxed);
 	atomic_store_explicit(&image->size_bytes, sizeof(*image), memory_order_relaxed);
 	atomic_store_explicit(&image->counter_kind, here->counter_kind, memory_order_relaxed);
@@ -33,12 +25,23 @@ static void set_up(struct timepage_image *image, const struct timepage_identity 
 	atomic_store_explicit(&image->magic, TIMEPAGE_MAGIC, memory_order_release);
 }
 
+/*
+ * Go on with the page that is there, if it is one to go on with. Programs that have mapped another one, of another version, would take
+ * for a time what they cannot read: that is left to them as it is, and a new file takes its place.
+ */
+static bool take_over(struct timepage *page, const struct timepage_identity *here)
+{
+	const struct timepage_image *image = page->file.readable;
+	const char *why;
+	uint32_t sequence;
+
+	return timepage_image_check(image, here, &why) == 0 && timepage_line_read(&image->line, &page->last, &sequence) == 0;
+}
+
 int timepage_create(const char *path, uint32_t counter_kind, uint64_t counter_hz, struct timepage **page_out)
 {
 	struct timepage_identity here = { .counter_kind = counter_kind, .counter_hz = counter_hz };
 	struct timepage *page = calloc(1, sizeof(*page));
-	const char *why;
-	uint32_t sequence;
 	int err;
 
 	if (!page)
@@ -46,16 +49,16 @@ int timepage_create(const char *path, uint32_t counter_kind, uint64_t counter_hz
 	err = port_boot_id(here.boot);
 	if (!err)
 		err = port_timepage_create(path, TIMEPAGE_BYTES, &page->file);
+	if (!err && !take_over(page, &here)) {
+		err = port_timepage_renew(path, TIMEPAGE_BYTES, &page->file);
+		if (!err)
+			set_up(page->file.writable, &here);
+	}
 	if (err) {
 		free(page);
 		return err;
 	}
 	page->image = page->file.writable;
-	if (timepage_image_check(page->image, &here, &why) ||
-	    timepage_line_read(&page->image->line, &page->last, &sequence)) {
-		memset(&page->last, 0, sizeof(page->last));
-		set_up(page->image, &here);
-	}
 	atomic_store_explicit(&page->image->counter_hz, counter_hz, memory_order_relaxed);
 	*page_out = page;
 	return 0;

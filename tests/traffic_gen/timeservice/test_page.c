@@ -302,6 +302,41 @@ static void test_foreign(void)
 	remove_page(path);
 }
 
+/* A service of another version does not write under readers of this one: they go on by what was published for them. */
+static void test_other_version(void)
+{
+	struct timepage *page;
+	struct timepage_line line;
+	struct timepage_image *image;
+	struct port_timepage file;
+	struct bwtime *handle;
+	int64_t before_ns, after_ns, new_ns;
+
+	remove_page(path);
+	page = service(path);
+	line = line_now();
+	handle = reader(path, 0);
+	CHECK_INT(timepage_publish(page, &line), 0);
+	CHECK_INT(bwtime_now_ns(handle, &before_ns), 0);
+	timepage_close(page);
+	CHECK_INT(port_timepage_create(path, TIMEPAGE_BYTES, &file), 0);
+	image = file.writable;
+	atomic_store(&image->version, TIMEPAGE_VERSION - 1);
+	port_timepage_close(&file);
+	page = service(path);
+	line.base_utc_ns += INT64_C(50000000); /* what a reader would slew to, and not take for a step */
+	CHECK_INT(timepage_publish(page, &line), 0);
+	CHECK_INT(bwtime_now_ns(handle, &after_ns), 0);
+	CHECK_INT(after_ns, before_ns);
+	bwtime_close(handle);
+	handle = reader(path, 0);
+	CHECK_INT(bwtime_now_ns(handle, &new_ns), 0);
+	CHECK_INT(new_ns, before_ns + INT64_C(50000000));
+	bwtime_close(handle);
+	timepage_close(page);
+	remove_page(path);
+}
+
 /* Garbage under an attached reader: it is refused, or gives a time within its limits. */
 static void test_garbage(void)
 {
@@ -355,6 +390,7 @@ int main(int argc, char **argv)
 	test_half_written();
 	test_status();
 	test_foreign();
+	test_other_version();
 	test_garbage();
 	remove_page(path);
 	return check_result();

@@ -88,17 +88,12 @@ static int lock(const char *path, intptr_t *lock_out)
 	return 0;
 }
 
-int port_timepage_create(const char *path, size_t size_bytes, struct port_timepage *page)
+/* Of a page that is locked; where it fails, that ends. */
+static int map_writable(const char *path, size_t size_bytes, struct port_timepage *page)
 {
 	struct stat status;
-	int fd, err;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), err;
 
-	memset(page, 0, sizeof(*page));
-	path = path ? path : port_timepage_default_path();
-	err = lock(path, &page->lock);
-	if (err)
-		return err;
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0) {
 		err = errno == ELOOP ? -EPERM : -errno;
 		close((int)page->lock);
@@ -117,6 +112,31 @@ int port_timepage_create(const char *path, size_t size_bytes, struct port_timepa
 	if (err)
 		close((int)page->lock);
 	return err;
+}
+
+int port_timepage_create(const char *path, size_t size_bytes, struct port_timepage *page)
+{
+	int err;
+
+	memset(page, 0, sizeof(*page));
+	path = path ? path : port_timepage_default_path();
+	err = lock(path, &page->lock);
+	return err ? err : map_writable(path, size_bytes, page);
+}
+
+int port_timepage_renew(const char *path, size_t size_bytes, struct port_timepage *page)
+{
+	int err;
+
+	path = path ? path : port_timepage_default_path();
+	munmap(page->writable, page->size_bytes);
+	page->readable = page->writable = NULL;
+	if (unlink(path) && errno != ENOENT) {
+		err = -errno;
+		close((int)page->lock);
+		return err;
+	}
+	return map_writable(path, size_bytes, page);
 }
 
 int port_timepage_open(const char *path, size_t size_bytes, struct port_timepage *page)

@@ -70,12 +70,26 @@ static int check_file(HANDLE file, LARGE_INTEGER *size)
 	return GetFileSizeEx(file, size) ? 0 : errno_of(GetLastError());
 }
 
+/* Of a page that is locked; where it fails, that ends. */
+static int map_writable(const char *path, size_t size_bytes, struct port_timepage *page)
+{
+	HANDLE file = CreateFileA(path, GENERIC_READ | GENERIC_WRITE, SHARE_ALL, NULL, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, NULL);
+	LARGE_INTEGER size;
+	int err = file == INVALID_HANDLE_VALUE ? errno_of(GetLastError()) : check_file(file, &size);
+
+	if (!err)
+		err = map(file, size_bytes, true, page);
+	if (file != INVALID_HANDLE_VALUE)
+		CloseHandle(file);
+	if (err)
+		CloseHandle((HANDLE)page->lock);
+	return err;
+}
+
 int port_timepage_create(const char *path, size_t size_bytes, struct port_timepage *page)
 {
 	char lock_name[MAX_PATH];
-	LARGE_INTEGER size;
-	HANDLE lock, file;
-	int err;
+	HANDLE lock;
 
 	memset(page, 0, sizeof(*page));
 	path = path ? path : port_timepage_default_path();
@@ -85,16 +99,29 @@ int port_timepage_create(const char *path, size_t size_bytes, struct port_timepa
 	lock = CreateFileA(lock_name, GENERIC_WRITE, 0, NULL, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL | FILE_FLAG_DELETE_ON_CLOSE, NULL);
 	if (lock == INVALID_HANDLE_VALUE)
 		return errno_of(GetLastError());
-	file = CreateFileA(path, GENERIC_READ | GENERIC_WRITE, SHARE_ALL, NULL, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, NULL);
-	err = file == INVALID_HANDLE_VALUE ? errno_of(GetLastError()) : check_file(file, &size);
-	if (!err)
-		err = map(file, size_bytes, true, page);
-	if (file != INVALID_HANDLE_VALUE)
-		CloseHandle(file);
-	if (err)
-		CloseHandle(lock);
 	page->lock = (intptr_t)lock;
-	return err;
+	return map_writable(path, size_bytes, page);
+}
+
+/* A file that a program has mapped cannot be deleted here, but it can be renamed. */
+int port_timepage_renew(const char *path, size_t size_bytes, struct port_timepage *page)
+{
+	char old_name[MAX_PATH];
+	int err = 0;
+
+	path = path ? path : port_timepage_default_path();
+	UnmapViewOfFile(page->writable);
+	page->readable = page->writable = NULL;
+	if (snprintf(old_name, sizeof(old_name), "%s.old", path) >= (int)sizeof(old_name))
+		err = -ENAMETOOLONG;
+	else if (!MoveFileExA(path, old_name, MOVEFILE_REPLACE_EXISTING))
+		err = errno_of(GetLastError());
+	if (err) {
+		CloseHandle((HANDLE)page->lock);
+		return err;
+	}
+	DeleteFileA(old_name); /* where a program has it mapped, the next one replaces it */
+	return map_writable(path, size_bytes, page);
 }
 
 int port_timepage_open(const char *path, size_t size_bytes, struct port_timepage *page)
