@@ -317,6 +317,8 @@ static void combine(struct estimate *estimate)
 		.low_ns = (int64_t)ceil(offset_ns - now->low_ns) + 1,
 		.high_ns = (int64_t)ceil(now->high_ns - offset_ns) + 1,
 		.growth_ppb = (int64_t)ceil(interval_growth_ppb(interval, rate_ppb)),
+		.growth_most_ppb = (int64_t)ceil(interval_growth_most_ppb(interval, rate_ppb)),
+		.rate_over_s = interval_rate_over_s(interval),
 		.scatter = scatter,
 	};
 }

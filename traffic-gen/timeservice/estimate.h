@@ -38,7 +38,9 @@ struct estimate_line {
 	int64_t offset_ns;
 	double rate_ppb;
 	int64_t low_ns, high_ns;    /* the true offset is within offset_ns - low_ns .. offset_ns + high_ns at at_local_ns, */
-	int64_t growth_ppb;         /* and both grow by that with the distance from there */
+	int64_t growth_ppb;         /* and both grow by that with the distance from there, */
+	int64_t growth_most_ppb;    /* or by that, if nothing were known of the rate */
+	double rate_over_s;         /* the time over which the rate was learnt */
 	struct scatter scatter;     /* variance of offset_ns against the truth, and its growth */
 };
 

@@ -36,6 +36,16 @@ double interval_growth_ppb(const struct interval *interval, double rate_ppb)
 	       fmax(fmax(interval->rate_high_ppb - rate_ppb, rate_ppb - interval->rate_low_ppb), 0.0);
 }
 
+double interval_growth_most_ppb(const struct interval *interval, double rate_ppb)
+{
+	return (double)interval->drift_limit_ppb + (double)interval->rate_limit_ppb + fabs(rate_ppb);
+}
+
+double interval_rate_over_s(const struct interval *interval)
+{
+	return interval->anchor_count ? (double)(interval->now.at_local_ns - interval->anchors[0].at_local_ns) * SECONDS_PER_NS : 0;
+}
+
 static void anchor_add(struct interval *interval)
 {
 	int last = interval->anchor_count - 1;

@@ -44,5 +44,9 @@ bool interval_take(struct interval *interval, int64_t local_ns, int64_t low_ns, 
 
 /** How fast the ends move away from a line of this rate, at most. */
 double interval_growth_ppb(const struct interval *interval, double rate_ppb);
+/** The same before anything is known of the rate. */
+double interval_growth_most_ppb(const struct interval *interval, double rate_ppb);
+/** The time over which the rate was learnt. */
+double interval_rate_over_s(const struct interval *interval);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/time_units.h"
 #include "timeservice/estimate.h"
 #include "timeservice/publish.h"
+#include "timeservice/select.h"
 #include "made_world.h"
 
 enum { BATCH = 16, QUICK_BATCHES = 8, SEEDS = 8, MANY_SEEDS = 100, SAMPLES_MAX = 200000, LEANING_SEEDS = 200, LEANING_BATCHES = 15, LOST_S = 3600 };
@@ -322,6 +323,52 @@ static void test_lost(double walk_ppb, int64_t bound_max_ns, double rate_ppb, in
 		CHECK_THAT(worst_ppb <= rate_ppb, "walk %.1f: holdover %.2f ppb", walk_ppb, worst_ppb);
 }
 
+/*
+ * A server whose own clock runs free, fast against UTC, and that tells truly how far it is from UTC: what was learnt from it is off in rate as well,
+ * which no exchange shows. It is lost when it is as far ahead as it says; an hour later UTC still lies in the interval.
+ */
+static void test_server_rate(double server_ppb)
+{
+	const struct local_time local = { UINT64_C(1) << 40, BEGIN_LOCAL_NS, 2300000000 };
+	const struct publish_words words = { .state = TIMEPAGE_SYNCHRONISED, .stratum = 2, .tai_utc_s = 37 };
+	struct publish_settings settings = publish_default_settings();
+	double worst = 0;
+
+	settings.bound_max_ns = 10 * NS_PER_S;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		static struct found found;
+		struct world world = new_world(seed, 0.3);
+		struct estimate *estimate = new_estimate(0);
+		struct select_candidate server = { .usable = true };
+		int64_t begin_local_ns = world.local_ns, root_ns;
+		struct estimate_line selected;
+		struct timepage_line line;
+		int outside = 0;
+
+		run(&world, estimate, 30, 1800, &found);
+		root_ns = llround(server_ppb * (double)(world.local_ns - begin_local_ns) * 1e-9 / 2);
+		server.line = estimate_current(estimate);
+		server.root_distance_ns = root_ns;
+		CHECK_INT(select_line(&server, 1, world.local_ns, &selected), 1);
+		publish_line(&settings, &local, &selected, local_to_ticks(&local, world.local_ns), NULL, &words, &line);
+		line.settled_utc_ns = line.base_utc_ns;
+		for (int s = 0; s <= LOST_S; s++) {
+			uint64_t ticks = local_to_ticks(&local, world.local_ns);
+			int64_t true_ns = server_ns(&world) - root_ns - llround(server_ppb * s), low_ns, high_ns;
+			int64_t error_ns = timepage_utc_ns(&line, ticks) - true_ns;
+
+			timepage_interval_ns(&line, ticks, &low_ns, &high_ns);
+			outside += error_ns > low_ns || error_ns < -high_ns;
+			worst = fmax(worst, (double)error_ns / (double)low_ns);
+			pass(&world, NS_PER_S);
+		}
+		CHECK_THAT(outside == 0, "server %.0f ppb off, seed %d: %d readings outside the interval", server_ppb, (int)seed, outside);
+		estimate_destroy(estimate);
+	}
+	if (getenv("BW_SHOW"))
+		fprintf(stderr, "server %.0f ppb off: error at most %.2f of the interval\n", server_ppb, worst);
+}
+
 /* A server whose time jumps contradicts itself at once, and is known anew after some batches. */
 static void test_step(void)
 {
@@ -450,6 +497,9 @@ int main(void)
 	test_lost(0.3, 100000000, 50, LOST_S, LOST_S);
 	test_lost(100, 100000000, 0, LOST_S, LOST_S);
 	test_lost(100, 20000000, 0, 600, LOST_S / 2);
+	test_server_rate(10000);
+	test_server_rate(30000);
+	test_server_rate(100000);
 	test_step();
 	test_first_batch();
 	test_user_stamps();
