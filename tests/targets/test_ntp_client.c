@@ -270,8 +270,31 @@ static void test_kiss_of_death(void)
 	CHECK_INT(RUN(&settings, &client, RATE, ANSWER, DENY, ANSWER), NTP_END_REFUSED);
 	CHECK_TEXT(client.end_detail, "DENY");
 	CHECK_INT(world.requests, 3);
-	/* asked half as often since RATE */
-	CHECK_INT(world.requested_monotonic_ns[2] - world.requested_monotonic_ns[1], 2 * NS_PER_S);
+	CHECK_INT(world.requested_monotonic_ns[1] - world.requested_monotonic_ns[0], 2 * NS_PER_S);
+}
+
+/* It is asked half as often for each complaint, up to 1,024 s; each good answer takes one back. At the start, too. */
+static void test_complaints_are_forgotten(void)
+{
+	static const int64_t APART_S[] = { 2, 4, 8, 4, 2, 1, 1 };
+	struct ntp_client_settings settings = defaults();
+	struct ntp_client client;
+
+	for (int init = 0; init < 2; init++) {
+		begin();
+		settings.measure_only = !init;
+		settings.init_polls = 100;
+		settings.interval_ms = init ? 64000 : 1000;
+		settings.polls_max = 8;
+		CHECK_INT(RUN(&settings, &client, RATE, RATE, RATE, ANSWER, ANSWER, ANSWER, ANSWER, ANSWER), 0);
+		for (int i = 0; i < 7; i++)
+			CHECK_INT((world.requested_monotonic_ns[i + 1] - world.requested_monotonic_ns[i]) / NS_PER_S, APART_S[i]);
+	}
+	begin();
+	settings.measure_only = true;
+	settings.polls_max = 16;
+	CHECK_INT(RUN(&settings, &client, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE), 0);
+	CHECK_INT((world.requested_monotonic_ns[15] - world.requested_monotonic_ns[14]) / NS_PER_S, 1024);
 }
 
 static void test_strangers_and_old_answers_do_not_end_a_poll(void)
@@ -351,6 +374,7 @@ int main(void)
 	test_steps_then_measures_the_frequency_then_slews();
 	test_panic_ends_it();
 	test_kiss_of_death();
+	test_complaints_are_forgotten();
 	test_strangers_and_old_answers_do_not_end_a_poll();
 	test_flood_ends_a_poll();
 	test_eight_missed_polls_are_a_hold();

@@ -11,6 +11,7 @@
 #include "port/port.h"
 
 #define LONG_MS INT64_C(1000000000)
+#define SLOW_NS (INT64_C(1024) * NS_PER_S) /* the longest interval of NTP's clients, as a rule */
 
 enum { REJECTED_MAX = 16, REACH_POLLS = 8 };
 
@@ -48,6 +49,8 @@ static int sample_use(struct ntp_client *client, const struct ntp_sample *sample
 	int err;
 
 	client->missed = 0;
+	if (client->slowed > 0)
+		client->slowed--;
 	if (!client->settings.measure_only)
 		answer = ntp_servo_take(&client->servo, sample, port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 	if (answer.action == NTP_SPIKE || answer.action == NTP_PANIC) {
@@ -65,11 +68,22 @@ static const char *kiss_detail(const struct ntp_reply *reply, char text[16])
 	return reply->stratum == 0 ? reply->kiss : text;
 }
 
-/* A server that denies must not be asked again (RFC 5905, section 7.4); one that complains of the rate is asked half as often. */
+static int64_t interval_ns(const struct ntp_client *client)
+{
+	const struct ntp_client_settings *settings = &client->settings;
+	bool init = !settings->measure_only && client->servo.state == NTP_INIT && settings->init_interval_ms < settings->interval_ms;
+	int64_t ns = (init ? settings->init_interval_ms : settings->interval_ms) * NS_PER_MS;
+
+	for (int i = 0; i < client->slowed && ns < SLOW_NS; i++)
+		ns = 2 * ns < SLOW_NS ? 2 * ns : SLOW_NS;
+	return ns;
+}
+
+/* A server that denies must not be asked again (RFC 5905, section 7.4); one that complains of the rate is asked half as often for a while. */
 static int kiss_obey(struct ntp_client *client, const char *kiss)
 {
-	if (strcmp(kiss, "RATE") == 0 && client->settings.interval_ms < LONG_MS / 2)
-		client->settings.interval_ms *= 2;
+	if (strcmp(kiss, "RATE") == 0 && interval_ns(client) < SLOW_NS)
+		client->slowed++;
 	snprintf(client->end_detail, sizeof(client->end_detail), "%s", kiss);
 	return strcmp(kiss, "DENY") == 0 || strcmp(kiss, "RSTR") == 0 ? NTP_END_REFUSED : 0;
 }
@@ -162,15 +176,6 @@ static int poll_once(struct ntp_client *client)
 }
 
 /* ---- the run --------------------------------------------------------------------------------------------------- */
-
-static int64_t interval_ns(const struct ntp_client *client)
-{
-	const struct ntp_client_settings *settings = &client->settings;
-	bool init = !settings->measure_only && client->servo.state == NTP_INIT;
-
-	return (init && settings->init_interval_ms < settings->interval_ms ? settings->init_interval_ms : settings->interval_ms) *
-	       NS_PER_MS;
-}
 
 /* Wait for the next poll; one that is held waits until it is told to listen again. Returns 0 or -errno. */
 static int next_poll_wait(struct ntp_client *client, int64_t *next_monotonic_ns)

@@ -41,6 +41,7 @@ struct ntp_client {
 	struct ntp_servo servo;
 	struct ntp_log log;
 	bool held, ended;
+	int slowed; /* complaints of the rate that good answers have not made up for: each doubles the interval */
 	int missed; /* polls without a usable answer, since the last with one */
 	char end_detail[32]; /* of NTP_END_…: the kiss code, or the offset with its unit */
 };
