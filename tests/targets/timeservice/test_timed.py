@@ -174,6 +174,21 @@ def test_killed_service_leaves_its_page_to_the_next_one(page: Path) -> None:
     assert said["epoch"] == 0
 
 
+def test_process_that_got_the_number_of_a_killed_service_is_told_nothing(page: Path) -> None:
+    """By SIGUSR1 it would end."""
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
+        timed.syncs(1)
+        timed.kill()
+        with subprocess.Popen(["sleep", str(HANG_S)]) as other:
+            own, others = (pid.to_bytes(8, "little") for pid in (timed.process.pid, other.pid))
+            assert own in page.read_bytes()
+            page.write_bytes(page.read_bytes().replace(own, others))
+            assert timed.tell("hold") == timed.tell("resume") == 3
+            assert other.poll() is None
+            other.terminate()
+            assert other.wait(HANG_S) == -signal.SIGTERM
+
+
 def test_second_service_is_refused(page: Path) -> None:
     with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
         timed.syncs(1)

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -143,11 +144,28 @@ int64_t waiter_own_pid(void)
 	return getpid();
 }
 
+/* Does a process keep a signal for itself, as a waiter does? Another one may have got its number, and would end. */
+static bool keeps_signal(int64_t pid, int number)
+{
+	char name[48], line[128];
+	unsigned long long blocked = 0;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%lld/status", (long long)pid);
+	file = fopen(name, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file) && sscanf(line, "SigBlk: %llx", &blocked) != 1)
+		;
+	fclose(file);
+	return blocked >> (number - 1) & 1;
+}
+
 int waiter_tell(int64_t pid, enum wait_event event)
 {
 	int number = event == WAIT_HOLD ? SIGUSR1 : event == WAIT_LISTEN ? SIGUSR2 : SIGTERM;
 
-	if (pid <= 1)
+	if (pid <= 1 || !keeps_signal(pid, number))
 		return -ESRCH;
 	return kill((pid_t)pid, number) ? -errno : 0;
 }
