@@ -4,7 +4,8 @@
 known   a device's twin has a delay of 0.1, 0.5 and 2 ms, as its waits took: error there, and at the others.
 bias    a device's echo alone is 50 us slower: the sums of its swapped roles contradict each other (E_n > 1).
 agree   the share of E_n that are at most 1, over all measurements without a bias.
-hog     bursts of another program on both processors: told as a doubt.
+hog     bursts of another program on both processors: in which share of measurements a doubt is told; and how
+        many devices' S they move beyond U, against a quiet measurement before, without any.
 time    3 to 20 devices by as many measurements: what one more costs among 20, over one more among 10.
 """
 
@@ -46,6 +47,7 @@ BARS = {
     "bias_en": Bar(1, at_least=True),
     "agree_share": Bar(0.9, at_least=True),
     "hog_told": Bar(1, at_least=True),
+    "hog_untold": Bar(0),
     "time_20_per_device": Bar(1.5),
 }
 
@@ -142,6 +144,23 @@ def _means_en(found: SoftwareLatencies) -> list[float]:
     return [each.en for each in found.closures if each.order == 1]
 
 
+def _hogged(lab: Lab, rounds: int) -> list[dict[str, list[str]]]:
+    """Return of each measurement beside a hog whose S it moved beyond U, and what the result says."""
+    made: list[dict[str, list[str]]] = []
+    for turn in range(rounds):
+        quiet = lab.measure(f"quiet-{turn}").estimate
+        with hogged(lab.folder, 120):
+            found = lab.measure(f"hogged-{turn}").estimate
+        moved = [
+            f"{', '.join(one.devices)}: {one.mean_ns - other.mean_ns:.0f} ns"
+            for one, other in zip(found.latencies, quiet.latencies, strict=True)
+            if abs(one.mean_ns - other.mean_ns) > one.mean_u_ns + other.mean_u_ns
+        ]
+        bounds = [bound.words for each in found.latencies for bound in each.bounds]
+        made.append({"beyond": moved, "told": [*found.doubts, *bounds]})
+    return made
+
+
 def run(lab: Lab, rounds: int) -> tuple[dict[str, float], dict[str, object]]:
     """Return figures and what they come from."""
     errors: dict[int, list[float]] = {delay_us: [] for delay_us in DELAYS_US}
@@ -161,12 +180,7 @@ def run(lab: Lab, rounds: int) -> tuple[dict[str, float], dict[str, object]]:
         for each in biased.closures
         if each.kind == "swapped roles" and each.order == 1 and "p01" in each.one_name
     ]
-    with hogged(lab.folder, 120):
-        hogged_by = lab.measure("hogged")
-    told = [
-        *hogged_by.estimate.doubts,
-        *(b.words for each in hogged_by.estimate.latencies for b in each.bounds),
-    ]
+    hogs = _hogged(lab, rounds)
     seconds = {count: lab.planned_s(count) for count in (3, 5, 10, DEVICES)}
     per_device = (seconds[DEVICES] - seconds[3]) / (DEVICES - 3) / ((seconds[10] - seconds[3]) / 7)
     figures = {
@@ -174,14 +188,15 @@ def run(lab: Lab, rounds: int) -> tuple[dict[str, float], dict[str, object]]:
         "elsewhere_us": max(elsewhere),
         "bias_en": min(swapped),
         "agree_share": sum(en <= 1 for en in agree) / len(agree),
-        "hog_told": float(bool(told)),
+        "hog_told": sum(bool(each["told"]) for each in hogs) / len(hogs),
+        "hog_untold": sum(len(each["beyond"]) for each in hogs if not each["told"]),
         "time_20_per_device": per_device,
     }
     detail: dict[str, object] = {
         "errors_us": {str(key): each for key, each in errors.items()},
         "elsewhere_us": elsewhere,
         "en": agree,
-        "hog": told,
+        "hog": hogs,
         "seconds": {str(key): each for key, each in seconds.items()},
     }
     return figures, detail
