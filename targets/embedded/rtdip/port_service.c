@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -99,17 +98,6 @@ static int listen_for_processes(struct service *service, int64_t group)
 	if (err)
 		return err;
 	return local_listen(&service->listener, service->epoll, service->path, group);
-}
-
-/* Every client is a descriptor, and for a moment every port that is given. */
-static void allow_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
 }
 
 static struct client *client_of(struct service *service, int connection)
@@ -378,7 +366,7 @@ int rtdip_serve(const char *interface, const char *socket_path, int64_t group, i
 				    .refused_version = RTDIP_SERVICE_VERSION };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		service.clients[i].connection = -1;
-	allow_descriptors();
+	local_allow_descriptors();
 	service.epoll = epoll_create1(EPOLL_CLOEXEC);
 	err = service.epoll < 0 ? -errno : find_interface(&service);
 	if (err)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -127,6 +128,16 @@ int local_accept(struct local_listener *listener, struct ucred *who)
 		return -EAGAIN;
 	listener->said_error = connection < 0 ? connection : 0;
 	return connection < 0 && is_known ? -EAGAIN : connection;
+}
+
+void local_allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 }
 
 int local_end_signals(void)

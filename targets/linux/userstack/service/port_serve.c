@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -47,17 +46,6 @@ static int start_timer(struct service *service)
 		return -errno;
 	err = watch(service, service->timer);
 	return err ? err : watch(service, service->report_timer);
-}
-
-/* Every port that a program has is a descriptor. */
-static void allow_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
 }
 
 static struct client *client_of(struct service *service, int connection)
@@ -400,7 +388,7 @@ int stackd_serve(const char *interface, const char *socket_path, int64_t group, 
 	service.guard = guard_begin();
 	if (service.guard < 0)
 		return fail(&service, "fork", service.guard);
-	allow_descriptors();
+	local_allow_descriptors();
 	service.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (service.epoll < 0)
 		return fail(&service, "epoll", -errno);
