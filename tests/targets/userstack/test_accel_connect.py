@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from tests.link import run_in
 from tests.patience import HANG_S
 from tests.targets.userstack.accel_lab import INTERFACE, AccelLab
-from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
+from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks, for_family
 
 ANSWERS = "peer, _ = server.accept()\nprint(peer.recv(2))\npeer.sendall(b'ok')\n"
 FAR_END = SERVER.replace("HERE", "FAR") + ANSWERS
@@ -119,3 +120,29 @@ peer.sendall(b"hi")
 peer.recv(1)
 """
     assert_same(both_stacks(lab, near, far, 4, near_serves=True, same_calls=False))
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("kind", ["unreachable", "prohibit", "blackhole", "throw"])
+def test_a_way_that_is_barred_says_how(lab: AccelLab, family: int, kind: str) -> None:
+    away = {4: "10.50.0.1", 6: "fd50::1"}[family]
+    routes = ["ip", "-n", lab.near, f"-{family}", "route"]
+    near = f"""
+def connect():
+    sock = socket.socket(FAMILY)
+    return errno.errorcode.get(sock.connect_ex(({away!r}, 5001)), "connected")
+def send():
+    sock = socket.socket(FAMILY, socket.SOCK_DGRAM)
+    try:
+        return sock.sendto(b"x", ({away!r}, 5001))
+    except OSError as error:
+        return errno.errorcode[error.errno]
+print(connect(), send(), flush=True)
+"""
+    subprocess.run([*routes, "add", kind, away], check=True)
+    try:
+        text = for_family(near, family)
+        said = [lab.python(lab.near, text, kernel=kernel).result() for kernel in (True, False)]
+    finally:
+        subprocess.run([*routes, "delete", kind, away], check=True)
+    assert_same(said)

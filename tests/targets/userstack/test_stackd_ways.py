@@ -104,9 +104,22 @@ def test_rules_that_choose_another_table_change_ways(driver_lab: StackdLab, prog
         assert program.event(of(far)).mac == lab.mac(lab.peer)
         rules = ["-n", lab.own, f"-{family}", "rule"]
         ip(*rules, "add", "to", far, "prohibit")
-        assert program.event(of(far)).result == "ENETUNREACH"
+        assert program.event(of(far)).result == "EACCES"
         ip(*rules, "delete", "to", far, "prohibit")
         assert program.event(of(far, reachable=True)).mac == lab.mac(lab.peer)
+
+
+def test_a_way_that_is_barred_says_how(driver_lab: StackdLab, program: Program) -> None:
+    """Once the bar is gone the neighbour is asked: of that the route said nothing."""
+    lab = driver_lab
+    for kind, said in (("unreachable", "EHOSTUNREACH"), ("prohibit", "EACCES"), ("blackhole", "EINVAL")):
+        for family in FAMILIES:
+            routes = ["-n", lab.own, f"-{family}", "route"]
+            ip(*routes, "add", kind, PEER[family])
+            assert program.resolve(PEER[family]).result == said
+            ip("-n", lab.own, "neighbour", "flush", "dev", INTERFACE)
+            ip(*routes, "delete", kind, PEER[family])
+            assert program.event(of(PEER[family], reachable=True)).mac == lab.mac(lab.peer)
 
 
 def test_a_neighbour_that_moves_is_told(driver_lab: StackdLab, program: Program, family: Family) -> None:

@@ -38,6 +38,12 @@ static int32_t first_result(const struct service *service, const struct path_add
 	return -EINPROGRESS;
 }
 
+/* Whether a route says so itself: it is unreachable, prohibit or blackhole. */
+static bool is_barred(int err)
+{
+	return err == -EHOSTUNREACH || err == -EACCES || err == -EINVAL;
+}
+
 /* Look up the way to an address. @param first  whether a program asks */
 static void look_up(const struct service *service, struct asked *asked, bool first)
 {
@@ -45,9 +51,10 @@ static void look_up(const struct service *service, struct asked *asked, bool fir
 	struct netlink_route route;
 	int found;
 
-	asked->next = asked->to;
-	if (netlink_route(service->netlink, &asked->to, service->interface.index, &route) < 0) {
-		asked->result = -ENETUNREACH;
+	found = netlink_route(service->netlink, &asked->to, service->interface.index, &route);
+	if (found < 0) {
+		asked->next = (struct path_address){ 0 };
+		asked->result = is_barred(found) ? found : -ENETUNREACH;
 		return;
 	}
 	asked->next = route.next;
@@ -122,7 +129,7 @@ void resolve(struct service *service, struct client *client, const struct stackd
  */
 static bool is_concerned(const struct asked *asked, const struct netlink_changes *changes)
 {
-	bool concerned = changes->ways || (changes->neighbour_count && !is_same(&asked->next, &asked->to));
+	bool concerned = changes->ways || (changes->neighbour_count && asked->next.family && !is_same(&asked->next, &asked->to));
 
 	for (int i = 0; i < changes->neighbour_count && !concerned; i++)
 		concerned = is_same(&asked->next, &changes->neighbours[i]);

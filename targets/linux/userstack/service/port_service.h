@@ -29,7 +29,7 @@ struct namespaces {
 /* An address that a program asked the way to, and what it knows of it. */
 struct asked {
 	struct path_address to, source;
-	struct path_address next; /* the neighbour on the way: `to` itself, or a router */
+	struct path_address next; /* the neighbour on the way: `to` itself, or a router; of no family: there is no way */
 	int32_t result;
 	uint8_t mac[PATH_MAC_BYTES];
 };

@@ -55,9 +55,10 @@ struct stackd_answer {
 	 * BIND: -EADDRINUSE (another program has it), -EINVAL (the socket is not bound to it, on any address or one of the
 	 * interface's, in the interface's namespace); packets to other addresses stay the kernel's, those of the other family, too, but
 	 * of :: without IPV6_V6ONLY. Again by its owner it is 0: of another address of the family the port is the program's on all
-	 * of that, of another family on all. RESOLVE: -ENETUNREACH (no route), -EREMOTE (the
-	 * way does not lead over the interface, or to more than one station: the kernel's own stack takes it), -EINPROGRESS (the
-	 * neighbour is being asked: an event follows; the other fields hold already), -EHOSTUNREACH (it does not answer).
+	 * of that, of another family on all. RESOLVE: -ENETUNREACH (no route), -EACCES, -EINVAL, -EHOSTUNREACH (the route is
+	 * prohibit, blackhole, unreachable), -EREMOTE (the way does not lead over the interface, or to more than one station: the
+	 * kernel's own stack takes it), -EINPROGRESS (the neighbour is being asked: an event follows; the other fields hold
+	 * already), also -EHOSTUNREACH (it does not answer).
 	 * NEIGHBOUR also: -ENOENT (it had to make room for others: ask again).
 	 */
 	int32_t result;
