@@ -10,7 +10,7 @@
 #include "lwip/priv/tcp_priv.h"
 #include "lwip/tcp.h"
 
-enum { WRITE_MAX_BYTES = 32768, CLOSE_RETRY_HALF_S = 1, HALF_OPEN_LEAST = 64, GATHER_BYTES = 16384, GATHER_FROM_BYTES = 65536 };
+enum { WRITE_MAX_BYTES = 32768, HALF_OPEN_LEAST = 64, GATHER_BYTES = 16384, GATHER_FROM_BYTES = 65536 };
 
 static void release(struct stack_socket *sock)
 {
@@ -33,7 +33,6 @@ static struct tcp_pcb *part(struct stack_socket *sock)
 			tcp_recv(pcb, NULL);
 			tcp_sent(pcb, NULL);
 			tcp_err(pcb, NULL);
-			tcp_poll(pcb, NULL, 0);
 		}
 	}
 	return pcb;
@@ -428,21 +427,6 @@ int stack_shutdown(struct stack_socket *sock, int how)
 	return 0;
 }
 
-/* The stack had no memory for a FIN: again, later. */
-static err_t close_again(void *argument, struct tcp_pcb *pcb)
-{
-	LWIP_UNUSED_ARG(argument);
-	if (tcp_close(pcb) == ERR_OK)
-		tcp_poll(pcb, NULL, 0);
-	return ERR_OK;
-}
-
-static void close_pcb(struct tcp_pcb *pcb)
-{
-	if (tcp_close(pcb) != ERR_OK)
-		tcp_poll(pcb, close_again, CLOSE_RETRY_HALF_S);
-}
-
 int stack_tcp_close(struct stack_socket *sock)
 {
 	bool unread = sock->first != NULL;
@@ -462,7 +446,7 @@ int stack_tcp_close(struct stack_socket *sock)
 		if (!sock->listening && (unread || (sock->linger_s == 0 && sock->connected)))
 			tcp_abort(pcb);
 		else
-			close_pcb(pcb);
+			tcp_close(pcb);
 	}
 	release(sock);
 	return 0;
