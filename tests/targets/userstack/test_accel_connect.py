@@ -146,3 +146,38 @@ print(connect(), send(), flush=True)
     finally:
         subprocess.run([*routes, "delete", kind, away], check=True)
     assert_same(said)
+
+
+FIXED_PORT = """
+def begin():
+    sock = socket.socket(FAMILY)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind((NEAR, 5010))
+    return sock, errno.errorcode.get(sock.connect_ex((FAR, 5001)), "connected")
+"""
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_a_socket_in_time_wait_has_no_peer_any_more(lab: AccelLab, family: int) -> None:
+    near = f"""{FIXED_PORT}
+def said(call, *arguments):
+    try:
+        call(*arguments)
+        return "done"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+
+sock, _ = begin()
+print(said(sock.getpeername), sock.getsockname()[:2])
+sock.shutdown(socket.SHUT_WR)
+print(sock.recv(1))
+print(said(sock.getpeername), sock.getsockname()[:2])
+for how in (socket.SHUT_RD, socket.SHUT_WR, socket.SHUT_RDWR):
+    print(said(sock.shutdown, how), flush=True)
+if os.fork():
+    os.wait()
+else:
+    print(said(sock.getpeername), sock.getsockname()[:2])
+"""
+    far = SERVER.replace("HERE", "FAR") + "peer, _ = server.accept()\nprint(peer.recv(1))\npeer.close()\n"
+    assert_same(both_stacks(lab, near, far, family, near_serves=False, same_calls=False))

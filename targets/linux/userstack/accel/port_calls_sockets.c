@@ -93,17 +93,19 @@ EXPORT int shutdown(int fd, int how)
 	return (int)calls_unlock(engine_is_gone() ? -ENETDOWN : ways_shutdown(sock, fd, how));
 }
 
-/* What a relayed connection's ends are. Return whether it is one; the address is given then. */
-static bool name_relayed(int fd, bool of_peer, struct sockaddr *address, socklen_t *length)
+/* What a relayed connection's ends are. @return 1: it is none; 0: the address is given; or -1 with errno */
+static int name_relayed(int fd, bool of_peer, struct sockaddr *address, socklen_t *length)
 {
 	struct open_socket *sock = calls_enter(fd);
-	bool is = sock && sock->way == WAY_RELAYED;
+	int err = 1;
 
-	if (is)
+	if (!sock)
+		return 1;
+	if (sock->way == WAY_RELAYED)
+		err = of_peer && !sock->peer.port ? -ENOTCONN : 0;
+	if (!err)
 		address_to_sockaddr(sock->domain, of_peer ? &sock->peer : &sock->local, address, length);
-	if (sock)
-		wait_unlock();
-	return is;
+	return (int)calls_unlock(err);
 }
 
 EXPORT int getsockname(int fd, struct sockaddr *address, socklen_t *length)
@@ -112,7 +114,7 @@ EXPORT int getsockname(int fd, struct sockaddr *address, socklen_t *length)
 	struct open_socket *sock = calls_enter_stack(fd);
 
 	if (!sock)
-		return name_relayed(fd, false, address, length) ? 0 : libc_calls()->getsockname(fd, address, length);
+		return name_relayed(fd, false, address, length) ? libc_calls()->getsockname(fd, address, length) : 0;
 	if ((int)*length < 0)
 		return (int)calls_unlock(-EINVAL);
 	if (!engine_is_gone() && (!sock->port || sock->type == SOCK_STREAM) && !sock->listens && stack_local(sock->stack, &local) == 0) {
@@ -133,8 +135,10 @@ EXPORT int getpeername(int fd, struct sockaddr *address, socklen_t *length)
 	struct open_socket *sock = calls_enter_stack(fd);
 	int err;
 
-	if (!sock)
-		return name_relayed(fd, true, address, length) ? 0 : libc_calls()->getpeername(fd, address, length);
+	if (!sock) {
+		err = name_relayed(fd, true, address, length);
+		return err > 0 ? libc_calls()->getpeername(fd, address, length) : err;
+	}
 	err = engine_is_gone() ? -ENOTCONN : stack_peer(sock->stack, &peer);
 	if (!err && (int)*length < 0)
 		err = -EINVAL;

@@ -400,7 +400,7 @@ int stack_peer(const struct stack_socket *sock, struct stack_address *peer)
 		*peer = sock->peer;
 		return 0;
 	}
-	if (!sock->tcp || sock->listening || !sock->connected)
+	if (!sock->connected || !sock->tcp || sock->tcp->state == TIME_WAIT) /* in which there is no connection for the kernel, either */
 		return -ENOTCONN;
 	stack_address_from_lwip(&sock->tcp->remote_ip, sock->tcp->remote_port, peer);
 	return 0;

@@ -408,13 +408,15 @@ static void cancel(struct stack_socket *sock)
 
 int stack_shutdown(struct stack_socket *sock, int how)
 {
+	struct stack_address peer;
+
 	if (how != STACK_SHUT_READ && how != STACK_SHUT_WRITE && how != STACK_SHUT_BOTH)
 		return -EINVAL;
 	if (sock->connecting) {
 		cancel(sock);
 		return 0;
 	}
-	if (sock->type == STACK_UDP ? !sock->has_peer : !sock->connected || !sock->tcp)
+	if (stack_peer(sock, &peer))
 		return -ENOTCONN;
 	if (how != STACK_SHUT_WRITE)
 		sock->shut_read = true;
