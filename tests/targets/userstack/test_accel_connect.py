@@ -149,10 +149,10 @@ print(connect(), send(), flush=True)
 
 
 FIXED_PORT = """
-def begin():
+def begin(port):
     sock = socket.socket(FAMILY)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.bind((NEAR, 5010))
+    sock.bind((NEAR, port))
     return sock, errno.errorcode.get(sock.connect_ex((FAR, 5001)), "connected")
 """
 
@@ -167,7 +167,7 @@ def said(call, *arguments):
     except OSError as error:
         return errno.errorcode[error.errno]
 
-sock, _ = begin()
+sock, _ = begin(5010)
 print(said(sock.getpeername), sock.getsockname()[:2])
 sock.shutdown(socket.SHUT_WR)
 print(sock.recv(1))
@@ -181,3 +181,23 @@ else:
 """
     far = SERVER.replace("HERE", "FAR") + "peer, _ = server.accept()\nprint(peer.recv(1))\npeer.close()\n"
     assert_same(both_stacks(lab, near, far, family, near_serves=False, same_calls=False))
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_ends_that_are_taken_are_not_available(lab: AccelLab, family: int) -> None:
+    """In TIME-WAIT, too: where there are no timestamps nothing tells the old connection's segments apart."""
+    near = f"""{FIXED_PORT}
+sock, said = begin(5011)
+print(said, begin(5011)[1])
+sock.shutdown(socket.SHUT_WR)
+print(sock.recv(1))
+sock.close()
+print(begin(5011)[1])
+"""
+    far = SERVER.replace("HERE", "FAR") + "peer, _ = server.accept()\nprint(peer.recv(1))\npeer.close()\n"
+    run_in(lab.near, "sysctl", "-q", "net.ipv4.tcp_timestamps=0")
+    try:
+        said = both_stacks(lab, near, far, family, near_serves=False, same_calls=False)
+    finally:
+        run_in(lab.near, "sysctl", "-q", "net.ipv4.tcp_timestamps=1")
+    assert_same(said)

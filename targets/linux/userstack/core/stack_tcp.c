@@ -280,7 +280,7 @@ int stack_tcp_connect(struct stack_socket *sock, const ip_addr_t *ip, uint16_t p
 	}
 	err = tcp_connect(sock->tcp, ip, port, connected);
 	if (err != ERR_OK)
-		return stack_errno(err);
+		return err == ERR_USE ? -EADDRNOTAVAIL : stack_errno(err); /* another connection has both ends */
 	sock->connecting = true;
 	sock->bound = true;
 	return -EINPROGRESS;
