@@ -173,28 +173,35 @@ def write_page(path: Path) -> Path:
     return path / PAGE
 
 
+BEYOND = "beyond the limit by more than the uncertainty, or more loss than allowed"
+
+
 def headline(report: Report) -> str:
     """Return the verdict in one sentence."""
     total = len(report.records)
     counts = report.counts
-    if total == 0:
+    if total == counts.get("unset", 0):
         return "Nothing was measured."
+    alone = total == 1
+    many_meet = f"All {total} measured values meet their limits"
+    all_meet = "The only measured value meets its limit" if alone else many_meet
     unproven = [check for check in report.checks if check.outcome != "pass"]
     if unproven and counts["pass"] == total:
-        return f"All {total} measured values meet their limits, but the bench did not pass its own check."
+        return f"{all_meet}, but the bench did not pass its own check."
     if report.outcome == "pass":
-        return f"All {total} measured values meet their limits with the whole guard band U."
+        return f"{all_meet} with the whole guard band U."
     words = {
-        "fail": "fail (beyond the limit by more than the uncertainty, or more loss than allowed)",
+        "fail": f"{'fails' if alone else 'fail'} ({BEYOND})",
         "error": "could not be judged",
         "inconclusive": "could not be decided",
         "unset": "have no value",
     }
     parts = [f"{counts[outcome]} {text}" for outcome, text in words.items() if counts.get(outcome)]
-    if not parts and report.outcome == "fail":
-        return f"All {total} measured values meet their limits, but a test failed."
     if not parts:
-        return f"All {total} measured values meet their limits, but not everything was measured."
+        but = "a test failed" if report.outcome == "fail" else "not everything was measured"
+        return f"{all_meet}, but {but}."
+    if alone:
+        return f"The only measured value {next(words[each] for each in words if counts.get(each))}."
     return f"Of {total} measured values, {', '.join(parts)} and {counts['pass']} pass."
 
 

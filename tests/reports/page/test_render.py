@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -16,7 +17,7 @@ import pytest
 
 from reports.__main__ import main
 from reports.page.model import gather
-from reports.page.render import render, write_page
+from reports.page.render import headline, render, write_page
 from reports.record.measurement import (
     Conditions,
     Limit,
@@ -147,6 +148,22 @@ def test_the_verdict_stands_on_top_in_words(page: Outline, run: RunFolder):
     assert "Of 48 measured values, 2 fail" in text
     assert "3 lost, 0 allowed" in text
     assert "is over 10 ms by more than U" in text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        ("pass", "The only measured value meets its limit with the whole guard band U."),
+        ("fail", "The only measured value fails (beyond the limit by more"),
+        ("inconclusive", "The only measured value could not be decided."),
+        ("unset", "Nothing was measured."),
+    ],
+)
+def test_a_single_value_is_spoken_of_as_one(run: RunFolder, outcome: Outcome, said: str):
+    every = gather(run.path)
+    counts = dict.fromkeys(every.counts, 0) | {outcome: 1}
+    report = replace(every, records=every.records[:1], counts=counts, outcome=outcome, checks=())
+    assert headline(report).startswith(said)
 
 
 def test_every_stream_has_its_row_and_every_outcome_its_word(page: Outline, run: RunFolder):
