@@ -322,7 +322,7 @@ static struct rtdip *handle_of_service(int *service)
 
 static void answer(int service, int result, uint32_t ring_bytes)
 {
-	struct rtdip_answer about = { .result = result, .ring_bytes = ring_bytes };
+	struct rtdip_answer about = { .result = result, .ring_bytes = ring_bytes, .version = RTDIP_SERVICE_VERSION };
 	struct iovec part = { &about, sizeof(about) };
 	union {
 		struct cmsghdr header;
