@@ -115,10 +115,11 @@ def read_cost(data: object) -> ReadCost:
     clock = clocks[0]
     none = type(None)
     kept = clock.summary("kept") if clock.get("kept", dict, none) is not None else None
-    blocks = clock.blocks("blocks", (kept or clock.summary("latency")).n)
+    latency = clock.summary("latency")
+    blocks = clock.blocks("blocks", (kept or latency).n)
     cost = ReadCost(
         invalid_reasons=reader.texts("invalid_reasons"),
-        latency=clock.summary("latency"),
+        latency=latency,
         net=clock.summary("net"),
         kept=kept,
         interrupted=clock.get("interrupted", int, none),

@@ -174,9 +174,14 @@ int options_parse(const struct command *command, int argc, char **argv, const ch
 	return count;
 }
 
+static bool is_written(void)
+{
+	return fflush(stdout) == 0 && !ferror(stdout);
+}
+
 int exit_code_if_written(const char *name, int code)
 {
-	if ((fflush(stdout) == 0 && !ferror(stdout)) || code != EXIT_DONE)
+	if (is_written() || code != EXIT_DONE)
 		return code;
 	fprintf(stderr, "%s: what it had to say could not be written\n", name);
 	return EXIT_CAPABILITY;
@@ -186,5 +191,5 @@ int options_exit_code(int parsed)
 {
 	if (parsed != PARSED_HELP)
 		return EXIT_BAD_INPUT;
-	return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_DONE : EXIT_CAPABILITY;
+	return is_written() ? EXIT_DONE : EXIT_CAPABILITY;
 }

@@ -233,33 +233,15 @@ def test_waits_of_trips_that_do_not_count_are_not_what_was_put_in() -> None:
     trips = in_turns([*truths, twin], pairs, 80, Wander(0, 0), rng)
     paused = rng.random(len(trips[0].rtt_ns)) < 0.1
     waits_ns = rng.integers(500_000, 520_000, len(paused)) + 300_000 * paused
-    none_ns = np.zeros_like(waits_ns)
-    told = [
-        replace(
-            each,
-            rtt_ns=each.rtt_ns + waits_ns,
-            excluded=paused,
-            known_delay_ns=waits_ns if each.reflector == "d0-delayed" else none_ns,
-        )
-        for each in trips
-    ]
-    told[:-2] = [replace(each, rtt_ns=each.rtt_ns - waits_ns) for each in told[:-2]]
+    none = [replace(each, excluded=paused, known_delay_ns=np.zeros_like(waits_ns)) for each in trips]
+    waited = [replace(each, rtt_ns=each.rtt_ns + waits_ns, known_delay_ns=waits_ns) for each in none[-2:]]
+    told = [*none[:-2], *waited]
     mean_ns = float(waits_ns.mean())
     found = estimate(devices, told)
     (change, *others) = changes(found, devices, told, "d0-delayed", "d0", mean_ns, 500_000)
     assert change.put_ns == pytest.approx(waits_ns[~paused].mean(), abs=1)
     assert change.put_ns < mean_ns - 20_000
-    without = [replace(each, rtt_ns=each.rtt_ns - waits_ns) for each in told[-2:]]
-    none = [*told[:-2], *without]
-    plain = changes(
-        estimate(devices, none),
-        devices,
-        [replace(each, known_delay_ns=none_ns) for each in none],
-        "d0-delayed",
-        "d0",
-        0,
-        0,
-    )
+    plain = changes(estimate(devices, none), devices, none, "d0-delayed", "d0", 0, 0)
     for one, other in zip([change, *others], plain, strict=True):
         assert one.error_ns == pytest.approx(other.error_ns, abs=1), "each trip less its own wait"
     unsaid = [replace(each, known_delay_ns=None) for each in told]
