@@ -58,7 +58,7 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "software_latency_closure": ("ns", ("max",)),
     "software_latency_en": ("", ("en",)),
 }
-"""Unit and statistics of each quantity that suites record: docs/reports.md, `Measurement record`."""
+"""Unit and statistics of each quantity that suites record: docs/requirements.md, docs/reports.md."""
 TOLERANCE = 1e-9
 """Relative, of floating-point sums."""
 
