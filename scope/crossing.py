@@ -2,8 +2,9 @@
 """The moment within a sample interval at which an edge crosses its threshold.
 
 A cubic is laid through the samples around the crossing: through four of them exactly, or, where an edge is
-sampled so finely that noise outweighs its shape, as a least-squares fit to more. docs/timed-edges.md compares
-this with a straight line and with longer fits.
+sampled so finely that noise outweighs its shape, as a least-squares fit to more. A longer fit averages noise
+away, but bends where an edge is not symmetric. `python -m tests.scope.methods` compares this with a straight
+line and with longer fits.
 """
 
 from __future__ import annotations

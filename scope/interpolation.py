@@ -3,7 +3,7 @@
 
 The shape is told from the samples themselves: the curvature at the crossing, in amplitudes per rise squared,
 is 0 of a symmetric edge and -2 of a single pole. The figures were measured without noise, with edges spread
-evenly between samples: tests/scope/test_interpolation.py, docs/timed-edges.md.
+evenly between samples: tests/scope/test_interpolation.py.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By how much a mean of values that follow each other scatters, written from docs/timed-edges.md.
+"""By how much a mean of values that follow each other scatters: docs/timed-edges.md, `Edges that are alike`.
 
 Blocks of values are as long as these depend on each other: thrice the automatic length of Politis and White,
 *Automatic block-length selection for the dependent bootstrap* (2004; corrected by Patton, 2009), for blocks

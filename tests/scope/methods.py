@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare ways to find a crossing between samples: prints the table of docs/timed-edges.md.
+"""Compare ways to find a crossing between samples: prints a table.
 
 Run as `python -m tests.scope.methods`: root of mean squares of the error in sample intervals,
 at 40 dB (noise of a hundredth of the amplitude, white).
