@@ -4,6 +4,9 @@
 Values count by their rank only. So the rate of false alarms is the same for every distribution, no outlier
 is worth more than the largest rank, and a logarithm changes nothing. The ranks are turned into normal scores
 (van der Waerden), which lose next to nothing against means where the noise is normal.
+
+CUSUM on logarithms with scores limited to 2 sigma reaches the same bars, but wants a limit for each kind of
+noise, takes no signed values and zeros as they are, and misses what outliers of 20 sigma hide.
 """
 
 from __future__ import annotations
