@@ -63,8 +63,14 @@ def test_a_folder_of_labgrid_goes_when_nobody_uses_it_any_more(tmp_path: Path) -
     later_s = time.time() + UNUSED_S + 60
     with (
         (opened / "control").open("w"),
-        subprocess.Popen([sys.executable, "-c", "input()", f"{named}/control"], stdin=subprocess.PIPE),
+        subprocess.Popen(
+            [sys.executable, "-c", "print(flush=True); input()", f"{named}/control"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as process,
     ):
+        assert process.stdout is not None
+        process.stdout.readline()  # before it runs, /proc does not show its arguments yet
         assert remove_orphans(tmp_path) == []  # they are young
         assert remove_orphans(tmp_path, later_s) == [unused]
     assert sorted(remove_orphans(tmp_path, later_s)) == [named, opened]
