@@ -21,7 +21,7 @@ from reports.software_latency.turns import sums_of_turns, turns_of
 STRETCHES = 4
 WANDERS_LIMIT = 0.463
 """What one stationary series in twenty exceeds: a false alarm makes U larger, and no more."""
-TURNS_MIN = 24
+TREND_TURNS_MIN = 24
 """Fewer do not show a trend: the statistic of a straight line would be below its limit."""
 
 
@@ -99,7 +99,7 @@ def wandering(weights: Floats, trips: Sequence[PairTrips]) -> NDArray[np.bool_]:
         own = np.flatnonzero(np.abs(row) > np.finfo(np.float64).eps)
         sums = row[own] @ means[own]
         sums = sums[~np.isnan(sums)]
-        if len(sums) >= TURNS_MIN:
+        if len(sums) >= TREND_TURNS_MIN:
             found[place] = kpss(sums, int(LAGS_MAX * len(sums))) > WANDERS_LIMIT
     return found
 
