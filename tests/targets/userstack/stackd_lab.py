@@ -268,6 +268,7 @@ class StackdLab:
         self.folder = folder
         self.peer, self.own = f"{MARK}p", f"{MARK}o"
         self.options = options
+        self.environment: dict[str, str] = {}  # of what is started from now on
         ends = dual_end(self.peer, INTERFACE, PEER), dual_end(self.own, INTERFACE, OWN)
         self._link = Link(*ends, mtu_bytes=mtu_bytes)
         self.socket_path = folder / "stackd.sock"
@@ -297,7 +298,7 @@ class StackdLab:
     def start(self, *arguments: str) -> Tool:
         """Start the tool beside the interface."""
         log = self.folder / f"stackd-{len(self._tools)}.ndjson"
-        tool = Tool(self.own, self.program, list(arguments), log, {})
+        tool = Tool(self.own, self.program, list(arguments), log, self.environment)
         self._tools.append(tool)
         return tool
 

@@ -20,7 +20,7 @@
 
 #define TOOL "bw-stackd serve"
 
-enum { EVENTS_MAX = 64, CONFIRM_S = 30, GIVEN_MAX = 4, RUNNING = -1 };
+enum { EVENTS_MAX = 64, CONFIRM_S = 30, RETRY_S = 1, GIVEN_MAX = 4, RUNNING = -1 };
 
 static int fail(const struct service *service, const char *what, int err)
 {
@@ -33,14 +33,24 @@ static int watch(struct service *service, int descriptor)
 	return descriptor < 0 ? descriptor : local_watch(service->epoll, descriptor);
 }
 
-static int start_timer(struct service *service)
+/* Look after everything in a while, and from then on every CONFIRM_S. */
+static int set_timer(const struct service *service, time_t first_s)
 {
-	const struct itimerspec each = { .it_interval.tv_sec = CONFIRM_S, .it_value.tv_sec = CONFIRM_S };
+	const struct itimerspec each = { .it_interval.tv_sec = CONFIRM_S, .it_value.tv_sec = first_s };
+
+	return timerfd_settime(service->timer, 0, &each, NULL) < 0 ? -errno : 0;
+}
+
+static int start_timers(struct service *service)
+{
 	int err;
 
 	service->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (service->timer < 0 || timerfd_settime(service->timer, 0, &each, NULL) < 0)
+	if (service->timer < 0)
 		return -errno;
+	err = set_timer(service, CONFIRM_S);
+	if (err)
+		return err;
 	service->report_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (service->report_timer < 0)
 		return -errno;
@@ -108,18 +118,6 @@ void send_text(const struct client *client, const struct stackd_answer *answer, 
 		cut_off(client);
 }
 
-static void fill_in_interface(const struct service *service, struct stackd_answer *answer)
-{
-	memcpy(answer->mac, service->interface.mac, sizeof(answer->mac));
-	answer->interface_index = service->interface.index;
-	answer->mtu_bytes = service->interface.mtu_bytes;
-	answer->addresses = (uint32_t)service->address_count;
-	for (int i = 0; i < service->address_count; i++) {
-		answer->address[i].family = service->addresses[i].family == 4 ? AF_INET : AF_INET6;
-		memcpy(answer->address[i].ip, service->addresses[i].ip, PATH_IP_BYTES);
-	}
-}
-
 /* @param page  descriptor of the program's page, or -1. @return whether it is kept */
 static bool hello(struct service *service, struct client *client, int page, struct stackd_answer *answer)
 {
@@ -128,7 +126,7 @@ static bool hello(struct service *service, struct client *client, int page, stru
 
 	answer->result = refused ? -EINVAL : program_begin(service, client, answer, &descriptors[1]);
 	if (answer->result == 0) {
-		fill_in_interface(service, answer);
+		interface_tell(service, answer);
 		descriptors[0] = client->program->socket;
 		client->program->page = page;
 	}
@@ -225,30 +223,14 @@ static void serve_client(struct service *service, struct client *client)
 /* Take over what has changed of the interface. Return RUNNING, or an exit code. */
 static int take_interface(struct service *service)
 {
-	struct stackd_answer event = { .verb = STACKD_ADDRESSES };
-	struct path_interface now = { .index = service->interface.index };
-	struct path_address addresses[PATH_ADDRESSES] = { 0 };
-	int count, err = netlink_interface(service->netlink, &now);
+	int err = interface_take(service);
 
 	if (err == -ENODEV) {
 		fprintf(stderr, TOOL ": %s: the interface has gone\n", service->name);
 		return EXIT_FAULT;
 	}
-	count = err ? err : netlink_addresses(service->netlink, now.index, addresses);
-	if (count < 0 || (!memcmp(&now, &service->interface, sizeof(now)) && count == service->address_count &&
-			  !memcmp(addresses, service->addresses, sizeof(addresses))))
-		return RUNNING;
-	path_set_interface(&service->path, &now);
-	path_set_addresses(&service->path, service->addresses, service->address_count, addresses, count);
-	service->interface = now;
-	service->address_count = count;
-	memcpy(service->addresses, addresses, sizeof(addresses));
-	programs_set_mtu(service);
-	fill_in_interface(service, &event);
-	for (int i = 0; i < CLIENTS_MAX; i++) {
-		if (service->clients[i].program)
-			send_event(&service->clients[i], &event);
-	}
+	if (err)
+		set_timer(service, RETRY_S);
 	return RUNNING;
 }
 
@@ -265,6 +247,13 @@ static int take_changes(struct service *service)
 	return code;
 }
 
+/* Return RUNNING, or an exit code. */
+static int look_after(struct service *service)
+{
+	confirm_neighbours(service);
+	return take_interface(service);
+}
+
 /* Handle what has happened at a descriptor. Return RUNNING, or an exit code. */
 static int happen(struct service *service, int descriptor)
 {
@@ -278,7 +267,7 @@ static int happen(struct service *service, int descriptor)
 	if (descriptor == service->listener.socket)
 		admit(service);
 	else if (descriptor == service->timer && read(service->timer, &times, sizeof(times)) > 0)
-		confirm_neighbours(service);
+		return look_after(service);
 	else if (descriptor == service->report_timer)
 		statistics_time_is_up(service);
 	else if ((client = client_of(service, descriptor)) != NULL)
@@ -367,11 +356,12 @@ static int open_all(struct service *service, int64_t group, bool generic)
 	if (err)
 		return fail(service, err == -EINVAL ? "tcx is missing: Linux 6.6 is needed" : "no namespace of its own", err);
 	remove_leftovers(service);
-	take_interface(service);
 	service->signals = local_end_signals();
 	err = watch(service, service->signals);
 	if (!err)
-		err = start_timer(service);
+		err = start_timers(service);
+	if (!err)
+		take_interface(service);
 	if (!err)
 		err = local_listen(&service->listener, service->epoll, service->socket_path, group);
 	return err ? fail(service, service->socket_path, err) : RUNNING;

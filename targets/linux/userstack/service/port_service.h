@@ -129,6 +129,13 @@ int port_bind(struct service *service, const struct program *program, const stru
 int port_unbind(struct service *service, const struct program *program, const struct stackd_request *request);
 void ports_free(struct service *service, uint32_t number);
 
+/* port_interface.c */
+
+/** Take over what has changed of the interface, and tell programs. @return 0; -ENODEV: it has gone; another -errno: nothing is changed */
+int interface_take(struct service *service);
+/** Put what programs are to know of the interface into an answer. */
+void interface_tell(const struct service *service, struct stackd_answer *answer);
+
 /* port_neighbours.c */
 void resolve(struct service *service, struct client *client, const struct stackd_request *request, struct stackd_answer *answer);
 /** Look again at the ways that changes concern, and tell programs what is different. */
