@@ -9,26 +9,25 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
-#include <net/if.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "bpf/port_bpf.h"
 #include "config/options.h"
 #include "local_socket/port_local_socket.h"
+#include "port_interface.h"
 #include "port_xdp.h"
 #include "rtdip.h"
 
 #define TOOL "bw-rtdip serve"
 
-enum { CLIENTS_MAX = 1024, EVENTS_MAX = 64 };
+enum { CLIENTS_MAX = 1024, EVENTS_MAX = 64, RUNNING = -1 };
 
 struct client {
 	int connection; /* -1: free */
@@ -42,9 +41,7 @@ struct owner {
 
 struct service {
 	const char *interface, *path;
-	unsigned int interface_index;
-	uint8_t mac[RTDIP_MAC_BYTES];
-	uint16_t data_max_bytes; /* of a frame */
+	struct rtdip_interface found; /* as it was */
 	struct local_listener listener;
 	int epoll, signals;
 	struct rtdip_kernel kernel;
@@ -61,33 +58,6 @@ static int fail(const struct service *service, const char *what, int err)
 	return EXIT_CAPABILITY;
 }
 
-static uint16_t data_max_bytes(int mtu_bytes)
-{
-	if (mtu_bytes < RTDIP_HEADER_BYTES)
-		return 0;
-	return (uint16_t)((mtu_bytes < RTDIP_PAYLOAD_MAX_BYTES ? mtu_bytes : RTDIP_PAYLOAD_MAX_BYTES) - RTDIP_HEADER_BYTES);
-}
-
-static int find_interface(struct service *service)
-{
-	struct ifreq request = { 0 }, mtu;
-	int probe, err = 0;
-
-	service->interface_index = if_nametoindex(service->interface);
-	if (!service->interface_index)
-		return -errno;
-	probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	strncpy(request.ifr_name, service->interface, sizeof(request.ifr_name) - 1);
-	mtu = request;
-	if (probe < 0 || ioctl(probe, SIOCGIFHWADDR, &request) < 0 || ioctl(probe, SIOCGIFMTU, &mtu) < 0)
-		err = -errno;
-	if (probe >= 0)
-		close(probe);
-	memcpy(service->mac, request.ifr_hwaddr.sa_data, RTDIP_MAC_BYTES);
-	service->data_max_bytes = data_max_bytes(mtu.ifr_mtu);
-	return err;
-}
-
 /* What ends the service, and the socket that processes ask. */
 static int listen_for_processes(struct service *service, int64_t group)
 {
@@ -95,6 +65,8 @@ static int listen_for_processes(struct service *service, int64_t group)
 
 	service->signals = local_end_signals();
 	err = service->signals < 0 ? service->signals : local_watch(service->epoll, service->signals);
+	if (!err)
+		err = local_watch(service->epoll, service->found.changes);
 	if (err)
 		return err;
 	return local_listen(&service->listener, service->epoll, service->path, group);
@@ -150,7 +122,7 @@ static void admit(struct service *service)
 static int open_sending(const struct service *service)
 {
 	const struct sockaddr_ll address = {
-		.sll_family = AF_PACKET, .sll_ifindex = (int)service->interface_index,
+		.sll_family = AF_PACKET, .sll_ifindex = (int)service->found.index,
 	};
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
 	const struct sock_fprog filter = { 1, &nothing };
@@ -224,63 +196,72 @@ static int give_port(struct service *service, struct client *client, const struc
 	return port;
 }
 
-enum { SHOW_HEAD_BYTES = 1024, SHOW_PORT_BYTES = 180 }; /* at most */
+enum { SHOW_HEAD_BYTES = 1024, SHOW_PORT_BYTES = 180, MAC_TEXT_BYTES = 18 }; /* the first two at most */
 
 _Static_assert(SHOW_HEAD_BYTES + RTDIP_PORTS_MAX * SHOW_PORT_BYTES <= RTDIP_SHOW_BYTES, "all ports have room");
 
-/* Add to the text of `show`, which has room for it. */
-__attribute__((format(printf, 3, 4))) static size_t add(struct service *service, size_t used, const char *format, ...)
+static void show_port(const struct service *service, struct json *json, uint16_t port)
 {
-	size_t room = sizeof(service->text) - used;
-	va_list values;
-	int length;
+	const struct owner *owner = &service->owners[port];
+	struct rtdip_port_counts counts = { 0 };
 
-	va_start(values, format);
-	length = vsnprintf(service->text + used, room, format, values);
-	va_end(values);
-	return used + ((size_t)length < room ? (size_t)length : room - 1);
+	rtdip_kernel_port_counts(&service->kernel, port, &counts);
+	json_object_open(json, NULL);
+	json_int(json, "port", port);
+	json_int(json, "pid", owner->client->who.pid);
+	json_uint(json, "uid", owner->client->who.uid);
+	json_uint(json, "ring_bytes", owner->ring_bytes);
+	json_uint(json, "frames", counts.frames);
+	json_uint(json, "bytes", counts.bytes);
+	json_uint(json, "full", counts.full);
+	json_object_close(json);
 }
 
-/* Write what the service knows as a JSON object. Return its length. */
-static size_t show(struct service *service)
+/* Write what the service knows as a JSON object. Return 0 or -errno, *length its bytes. */
+static int show(struct service *service, size_t *length)
 {
+	const uint8_t *mac = service->found.mac;
+	FILE *out = fmemopen(service->text, sizeof(service->text), "w");
 	uint64_t counts[RTDIP_COUNTS];
-	size_t used = add(service, 0, "{\"interface\":\"%s\",\"mac\":\"%02x:%02x:%02x:%02x:%02x:%02x\",\"native\":%s,\"data_max_bytes\":%u,\"frames\":{",
-			  service->interface, service->mac[0], service->mac[1], service->mac[2], service->mac[3],
-			  service->mac[4], service->mac[5], service->kernel.native ? "true" : "false",
-			  (unsigned int)service->data_max_bytes);
-	const char *between = "";
+	char text[MAC_TEXT_BYTES];
+	struct json json;
+	int err;
 
+	if (!out)
+		return -errno;
+	json_init(&json, out);
+	json_object_open(&json, NULL);
+	json_string(&json, "interface", service->interface);
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	json_string(&json, "mac", text);
+	json_bool(&json, "native", service->kernel.native);
+	json_uint(&json, "data_max_bytes", service->found.data_max_bytes);
+	json_object_open(&json, "frames");
 	rtdip_kernel_counts(&service->kernel, counts);
 	for (int i = 0; i < RTDIP_COUNTS; i++)
-		used = add(service, used, "%s\"%s\":%llu", i ? "," : "", rtdip_count_name((enum rtdip_count)i),
-			   (unsigned long long)counts[i]);
-	used = add(service, used, "},\"ports\":[");
+		json_uint(&json, rtdip_count_name((enum rtdip_count)i), counts[i]);
+	json_object_close(&json);
+	json_array_open(&json, "ports");
 	for (int port = 1; port <= UINT16_MAX; port++) {
-		const struct owner *owner = &service->owners[port];
-		struct rtdip_port_counts of_port = { 0 };
-
-		if (!owner->client)
-			continue;
-		rtdip_kernel_port_counts(&service->kernel, (uint16_t)port, &of_port);
-		used = add(service, used,
-			   "%s{\"port\":%d,\"pid\":%d,\"uid\":%u,\"ring_bytes\":%u,\"frames\":%llu,\"bytes\":%llu,\"full\":%llu}",
-			   between, port, (int)owner->client->who.pid, (unsigned int)owner->client->who.uid,
-			   owner->ring_bytes, (unsigned long long)of_port.frames, (unsigned long long)of_port.bytes,
-			   (unsigned long long)of_port.full);
-		between = ",";
+		if (service->owners[port].client)
+			show_port(service, &json, (uint16_t)port);
 	}
-	return add(service, used, "]}\n");
+	json_array_close(&json);
+	json_object_close(&json);
+	err = json_line_end(&json);
+	*length = (size_t)ftell(out);
+	fclose(out);
+	return err;
 }
 
 static void handle(struct service *service, struct client *client, const struct rtdip_request *request)
 {
-	struct rtdip_answer about = { .ring_bytes = request->ring_bytes, .data_max_bytes = service->data_max_bytes,
+	struct rtdip_answer about = { .ring_bytes = request->ring_bytes, .data_max_bytes = service->found.data_max_bytes,
 				      .version = RTDIP_SERVICE_VERSION };
 	size_t text_bytes = 0;
 	int descriptor = -1;
 
-	memcpy(about.mac, service->mac, RTDIP_MAC_BYTES);
+	memcpy(about.mac, service->found.mac, RTDIP_MAC_BYTES);
 	switch (request->verb) {
 	case RTDIP_HELLO:
 		descriptor = open_sending(service);
@@ -296,7 +277,7 @@ static void handle(struct service *service, struct client *client, const struct 
 			about.result = -EINVAL;
 		break;
 	case RTDIP_SHOW:
-		text_bytes = show(service);
+		about.result = show(service, &text_bytes);
 		break;
 	default:
 		about.result = -EINVAL;
@@ -335,25 +316,39 @@ static void serve_client(struct service *service, struct client *client)
 		drop_client(service, client); /* it has ended */
 }
 
-static void run(struct service *service)
+/* Handle what has happened at a descriptor. Return RUNNING, or an exit code. */
+static int happen(struct service *service, int descriptor)
+{
+	struct client *client;
+	const char *over;
+
+	if (descriptor == service->signals)
+		return EXIT_DONE;
+	if (descriptor == service->found.changes) {
+		over = rtdip_interface_look(&service->found);
+		if (over)
+			fprintf(stderr, TOOL ": %s: %s\n", service->interface, over);
+		return over ? EXIT_FAULT : RUNNING;
+	}
+	if (descriptor == service->listener.socket)
+		admit(service);
+	else if ((client = client_of(service, descriptor)) != NULL)
+		serve_client(service, client);
+	return RUNNING;
+}
+
+static int run(struct service *service)
 {
 	struct epoll_event events[EVENTS_MAX];
+	int code = RUNNING;
 
-	for (;;) {
+	while (code == RUNNING) {
 		int count = epoll_wait(service->epoll, events, EVENTS_MAX, -1);
 
-		for (int i = 0; i < count; i++) {
-			int descriptor = events[i].data.fd;
-			struct client *client;
-
-			if (descriptor == service->signals)
-				return;
-			if (descriptor == service->listener.socket)
-				admit(service);
-			else if ((client = client_of(service, descriptor)) != NULL)
-				serve_client(service, client);
-		}
+		for (int i = 0; i < count && code == RUNNING; i++)
+			code = happen(service, events[i].data.fd);
 	}
+	return code;
 }
 
 int rtdip_serve(const char *interface, const char *socket_path, int64_t group, int generic)
@@ -368,10 +363,10 @@ int rtdip_serve(const char *interface, const char *socket_path, int64_t group, i
 		service.clients[i].connection = -1;
 	local_allow_descriptors();
 	service.epoll = epoll_create1(EPOLL_CLOEXEC);
-	err = service.epoll < 0 ? -errno : find_interface(&service);
+	err = service.epoll < 0 ? -errno : rtdip_interface_open(interface, &service.found);
 	if (err)
 		return fail(&service, "no such interface", err);
-	err = rtdip_kernel_open(&service.kernel, (int)service.interface_index, service.mac, generic, log);
+	err = rtdip_kernel_open(&service.kernel, (int)service.found.index, service.found.mac, generic, log);
 	if (err) {
 		fputs(log, stderr);
 		return fail(&service, err == -EBUSY ? "another XDP program is there" : "the XDP program cannot be attached", err);
@@ -383,7 +378,7 @@ int rtdip_serve(const char *interface, const char *socket_path, int64_t group, i
 		printf("{\"type\":\"ready\",\"tool\":\"" TOOL "\",\"interface\":\"%s\",\"native\":%s}\n", interface,
 		       service.kernel.native ? "true" : "false");
 		fflush(stdout);
-		run(&service);
+		code = run(&service);
 		unlink(socket_path);
 	}
 	rtdip_kernel_close(&service.kernel);

@@ -7,6 +7,7 @@ import contextlib
 import os
 import resource
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import HANG_S, wait_until
-from tests.targets.rtdip.lab import RtdipLab, bw_rtdip, ports
+from tests.targets.rtdip.lab import INTERFACE, RtdipLab, bw_rtdip, ports
 from tests.traffic_gen.lab import Stream
 
 SERVICE_ENDED = "the service of RTDiP ended during the run"
@@ -111,6 +112,30 @@ def test_a_replay_s_sender_whose_service_ends_is_invalid(lab: RtdipLab, reposito
     send.wait_ready()
     lab.services[lab.near].process.kill()
     assert send.result(4)["invalid_reasons"] == [SERVICE_ENDED]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("set", INTERFACE, "address", "02:00:00:00:12:34"), "the interface has another address now"),
+        (("delete", INTERFACE), "the interface has gone"),
+    ],
+    ids=["address", "gone"],
+)
+def test_a_service_ends_with_the_interface_that_it_found(
+    lab: RtdipLab, change: tuple[str, ...], said: str
+) -> None:
+    """Programs have its address: no frame would reach them any more. They hear of the end, as of any."""
+    echo = lab.tool(lab.far, "echo", "--local", "7000")
+    echo.wait_ready()
+    for settled in (("set", INTERFACE, "down"), ("set", INTERFACE, "mtu", "1400", "up")):
+        subprocess.run(["ip", "-n", lab.far, "link", *settled], check=True)
+    assert ports(lab.show(lab.far)) == [7000]
+    subprocess.run(["ip", "-n", lab.far, "link", *change], check=True)
+    service = lab.services[lab.far]
+    assert service.process.wait(HANG_S) == 5
+    assert service.errors() == f"bw-rtdip serve: {INTERFACE}: {said}\n"
+    assert echo.process.wait(HANG_S) == 5
 
 
 def cpu_s(pid: int) -> float:
