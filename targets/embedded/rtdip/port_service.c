@@ -351,7 +351,7 @@ static int run(struct service *service)
 	return code;
 }
 
-int rtdip_serve(const char *interface, const char *socket_path, int64_t group, int generic)
+int rtdip_serve(const char *interface, const char *socket_path, int64_t group, bool generic)
 {
 	static struct service service;
 	static char log[BPF_LOG_BYTES];

@@ -43,15 +43,8 @@ int rtdip_connect(const char *path);
 
 enum { RTDIP_SHOW_BYTES = 192 * 1024 }; /* all ports with the largest numbers; what a socket takes as one message has to be more */
 
-/**
- * Serve an interface until SIGTERM or SIGINT.
- *
- * @param group  whose members may have ports, besides root and the service's own user; negative: nobody else
- * @return an exit code
- */
-int rtdip_serve(const char *interface, const char *socket_path, int64_t group, int generic);
-
-/** Print what a service says of itself. @return an exit code, with a line on stderr */
+/* As struct service_command has them. */
+int rtdip_serve(const char *interface, const char *socket_path, int64_t group, bool generic);
 int rtdip_show(const char *socket_path);
 
 #endif

@@ -5,15 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/**
- * Serve an interface until SIGTERM or SIGINT.
- *
- * @param group  whose members may have ports, besides root and the service's own user; negative: nobody else
- * @return an exit code, with a line on stderr
- */
+/* As struct service_command has them. */
 int stackd_serve(const char *interface, const char *socket_path, int64_t group, bool generic);
-
-/** Print what a service says of itself. @return an exit code, with a line on stderr */
 int stackd_show(const char *socket_path);
 
 #endif
