@@ -36,6 +36,19 @@ static void test_header_round_trip(void)
 	}
 }
 
+/* No writer says -2^31: its check value is that of the largest lateness, by which it would be taken. */
+static void test_a_field_that_nobody_writes(void)
+{
+	struct frame_header header = { .sequence = 7, .lateness_ns = -2 * FRAME_LATENESS_MAX_NS };
+	uint8_t wire[FRAME_HEADER_BYTES];
+
+	frame_pack(&header, NONCE, 31, wire);
+	CHECK_INT(frame_parse(wire, NONCE, 31, &header), 0);
+	CHECK(header.lateness_ns == -FRAME_LATENESS_MAX_NS);
+	wire[7] = 0;
+	CHECK_INT(frame_parse(wire, NONCE, 31, &header), -EBADMSG);
+}
+
 /* Every single damaged bit, another run and another stream must be noticed. A 16-bit check misses one in 65,536. */
 static void test_header_damage(void)
 {
@@ -131,6 +144,7 @@ int main(void)
 {
 	test_header_bytes();
 	test_header_round_trip();
+	test_a_field_that_nobody_writes();
 	test_header_damage();
 	test_large_lateness();
 	test_saturation();

@@ -66,12 +66,10 @@ void frame_pack(const struct frame_header *header, uint64_t nonce, uint16_t stre
 
 int frame_parse(const uint8_t wire[FRAME_HEADER_BYTES], uint64_t nonce, uint16_t stream_id, struct frame_header *header)
 {
-	struct frame_header read = {
-		.sequence = (uint32_t)big_endian_get(wire, 4),
-		.lateness_ns = lateness_of((int32_t)big_endian_get(wire + 4, 4)),
-	};
+	int32_t field = (int32_t)big_endian_get(wire + 4, 4);
+	struct frame_header read = { .sequence = (uint32_t)big_endian_get(wire, 4), .lateness_ns = lateness_of(field) };
 
-	if (big_endian_get(wire + 8, 2) != check_value(&read, nonce, stream_id))
+	if (field == INT32_MIN || big_endian_get(wire + 8, 2) != check_value(&read, nonce, stream_id)) /* no writer says INT32_MIN */
 		return -EBADMSG;
 	*header = read;
 	return 0;
