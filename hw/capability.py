@@ -28,12 +28,14 @@ class Capability:
         state: How far it goes.
         found: What was seen, in words.
         remedy: How to fix it; empty where nothing has to be done.
+        bad_input: It is missing because a file that was named is wrong.
     """
 
     key: str
     state: State
     found: str
     remedy: str = ""
+    bad_input: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from hw.capability import Capability, Measurement, State, Verdict, format_table, judge
 from hw.probes import accelerator, clock, cpu, edges, host, network
 
-EXIT_OK, EXIT_MISSING = 0, 3
+EXIT_OK, EXIT_BAD_INPUT, EXIT_MISSING = 0, 2, 3
 
 PROBES: tuple[Callable[[], Capability | list[Capability]], ...] = (
     network.root,
@@ -158,7 +158,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Examine, print, and return 3 if something that is needed is missing, else 0."""
+    """Examine and print; return 2 for a wrong bench file, 3 if something needed is missing, else 0."""
     capabilities, verdicts = examine(arguments.bench)
     if arguments.json:
         print(render_json(capabilities, verdicts))
@@ -167,4 +167,6 @@ def run(arguments: argparse.Namespace) -> int:
     missing = any(verdict.state is State.MISSING for verdict in verdicts)
     if missing and not arguments.json:
         print("\nNot everything can be measured; see TO FIX.", file=sys.stderr)
+    if any(capability.bad_input for capability in capabilities):
+        return EXIT_BAD_INPUT
     return EXIT_MISSING if missing else EXIT_OK

@@ -32,12 +32,13 @@ def bench(path: Path) -> tuple[list[Capability], bool]:
             # Opens nothing of the bench, and refuses what labgrid does not know.
             addresses = service_addresses(open_labgrid(spec, Path(folder)))
     except (ConfigError, BenchError) as error:
+        wrong = isinstance(error, ConfigError)
         remedy = (
             "correct the bench file"
-            if isinstance(error, ConfigError)
+            if wrong
             else "start labgrid-coordinator, or set LG_COORDINATOR to the one that there is"
         )
-        broken = [Capability("bench", State.MISSING, str(error), remedy)]
+        broken = [Capability("bench", State.MISSING, str(error), remedy, bad_input=wrong)]
         parts = [
             Capability(key, State.MISSING, "bench file not read")
             for key in ("targets", "topology", "impairment", "capture", "witness", "edges", "oscilloscopes")

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from hw.__main__ import main
 from hw.bench import load_bench
 from hw.capability import Capability, State
 from hw.doctor import HARDWARE_MEASUREMENTS, VIRTUAL_BENCH_MEASUREMENTS, probe_machine
+from hw.errors import ConfigError
 from hw.probes import accelerator, bench, clock, cpu, edges, host, network
 
 GUEST_FLAGS = "processor\t: 0\nflags\t\t: fpu tsc hypervisor\n"
@@ -224,6 +226,14 @@ def test_broken_bench_file_is_named(tmp_path: Path) -> None:
     capabilities, _virtual = bench.bench(tmp_path / "b.yaml")
     assert {item.state for item in capabilities} == {State.MISSING}
     assert "b.yaml" in capabilities[0].found
+
+
+@pytest.mark.parametrize("text", ["benchwright: {schema: nonsense}\n", None], ids=["wrong", "no file"])
+def test_doctor_ends_as_by_bad_input_with_a_wrong_bench_file(tmp_path: Path, text: str | None) -> None:
+    """What the machine lacks besides is told all the same, and 3 is of that alone."""
+    if text is not None:
+        (tmp_path / "b.yaml").write_text(text)
+    assert main(["doctor", str(tmp_path / "b.yaml")]) == ConfigError.exit_code
 
 
 @pytest.mark.parametrize(
