@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.targets.userstack.accel_lab import AccelLab
 from tests.targets.userstack.script import STACK_IPS, Peer
 from tests.targets.userstack.stack import Family, Stack
 from tests.targets.userstack.stackd_lab import StackdLab, bw_stackd
@@ -48,4 +49,11 @@ def peer4(stack_of: StackMaker) -> Peer:
 def driver_lab(repository: Path, tmp_path: Path) -> Iterator[StackdLab]:
     """A service on an interface whose driver takes the packet path."""
     with StackdLab(bw_stackd(repository), tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
+    """Two ends of a link, the near one by the stack; a file of tests that needs another one has its own."""
+    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
         yield made

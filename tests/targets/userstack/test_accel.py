@@ -32,11 +32,6 @@ def lab(
         yield made
 
 
-@pytest.fixture(params=[4, 6], ids=["ipv4", "ipv6"])
-def family(request: pytest.FixtureRequest) -> int:
-    return request.param
-
-
 def for_family(text: str, family: int) -> str:
     text = text.replace("FAMILY", FAMILIES[family])
     return text.replace("NEAR", repr(NEAR[family])).replace("FAR", repr(FAR[family]))

@@ -209,7 +209,6 @@ def server_of(family):
 """
 
 
-@pytest.mark.parametrize("family", [4, 6])
 def test_the_same_port_of_the_other_family_is_another_programs(lab: AccelLab, family: int) -> None:
     """A server on any address of one family takes nothing from one of the other by the kernel's stack."""
     near = (

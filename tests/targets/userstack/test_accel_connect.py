@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -30,13 +28,6 @@ sock = socket.socket(FAMILY)
 EXCHANGE = "sock.setblocking(True)\nsock.sendall(b'hi')\nprint(sock.recv(2))\n"
 
 
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
-        yield made
-
-
-@pytest.mark.parametrize("family", [4, 6])
 def test_a_socket_that_was_refused_may_try_again(lab: AccelLab, family: int) -> None:
     near = f"{NEAR_END}print(connect(5999), connect(5999), connect(5001), connect(5001))\n{EXCHANGE}"
     assert_same(both_stacks(lab, near, FAR_END, family, near_serves=False))
@@ -122,7 +113,6 @@ peer.recv(1)
     assert_same(both_stacks(lab, near, far, 4, near_serves=True, same_calls=False))
 
 
-@pytest.mark.parametrize("family", [4, 6])
 @pytest.mark.parametrize("kind", ["unreachable", "prohibit", "blackhole", "throw"])
 def test_a_way_that_is_barred_says_how(lab: AccelLab, family: int, kind: str) -> None:
     away = {4: "10.50.0.1", 6: "fd50::1"}[family]
@@ -157,7 +147,6 @@ def begin(port):
 """
 
 
-@pytest.mark.parametrize("family", [4, 6])
 def test_a_socket_in_time_wait_has_no_peer_any_more(lab: AccelLab, family: int) -> None:
     near = f"""{FIXED_PORT}
 def said(call, *arguments):
@@ -183,7 +172,6 @@ else:
     assert_same(both_stacks(lab, near, far, family, near_serves=False, same_calls=False))
 
 
-@pytest.mark.parametrize("family", [4, 6])
 def test_ends_that_are_taken_are_not_available(lab: AccelLab, family: int) -> None:
     """In TIME-WAIT, too: where there are no timestamps nothing tells the old connection's segments apart."""
     near = f"""{FIXED_PORT}

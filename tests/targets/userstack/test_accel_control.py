@@ -84,11 +84,6 @@ def programs(lab: AccelLab) -> Iterator[None]:
     lab.end_programs()
 
 
-@pytest.fixture(params=[4, 6], ids=["ipv4", "ipv6"])
-def family(request: pytest.FixtureRequest) -> int:
-    return request.param
-
-
 def test_a_server_is_told_the_address_and_answers_from_it(lab: AccelLab, family: int) -> None:
     """What comes to each address is answered from the other one."""
     near = f"""{NAMES}

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.targets.userstack.accel_lab import AccelLab
@@ -32,12 +29,6 @@ OPTIONS = [
 """
 
 
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("ends")) as made:
-        yield made
-
-
 @pytest.mark.parametrize("first", ["recv", "send", "getsockopt"])
 def test_a_reset_after_the_end_is_no_error_of_reading(lab: AccelLab, first: str) -> None:
     """As where a server answers and closes while a client still sends: the answer is whole."""
@@ -62,7 +53,6 @@ conn.close()
     assert_same(both_stacks(lab, near, far, 4, near_serves=False, same_calls=False))
 
 
-@pytest.mark.parametrize("family", [4, 6])
 @pytest.mark.parametrize("bind", ["NEAR", '""'])
 def test_a_connection_that_is_over_before_it_is_accepted_has_names_and_options(
     lab: AccelLab, family: int, bind: str
@@ -90,7 +80,6 @@ socket.socket(FAMILY, socket.SOCK_DGRAM).sendto(b"now", (NEAR, 5003))
     assert_same(both_stacks(lab, near, far, family, near_serves=True, same_calls=False))
 
 
-@pytest.mark.parametrize("family", [4, 6])
 def test_a_connection_that_was_reset_has_its_name_and_options(lab: AccelLab, family: int) -> None:
     near = f"""{HEAD}
 peer = socket.create_connection((FAR, 5001))

@@ -3,19 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.targets.userstack.accel_lab import AccelLab
 from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks, for_family
-
-
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("epoll")) as made:
-        yield made
 
 
 def test_an_edge_is_news(lab: AccelLab) -> None:

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.targets.userstack.accel_lab import AccelLab
@@ -32,12 +29,6 @@ for _ in range(3):
 """
 NEAR_SERVER = SERVER.replace("HERE", "NEAR").replace('print("ready", flush=True)', "")
 READY = 'print("ready", flush=True)\n'
-
-
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("fork")) as made:
-        yield made
 
 
 def test_a_child_serves_the_connection_that_its_parent_accepted(lab: AccelLab) -> None:

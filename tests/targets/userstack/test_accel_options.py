@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.targets.userstack.accel_lab import AccelLab
@@ -36,12 +33,6 @@ def end(sock):
 """
 SMALL = "setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)"
 READ_ALL = "while peer.recv(1 << 16):\n    pass\n"
-
-
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("options")) as made:
-        yield made
 
 
 def test_calls_that_are_wrong_change_nothing(lab: AccelLab) -> None:

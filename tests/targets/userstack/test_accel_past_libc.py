@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -50,17 +48,6 @@ def filled(call, fd):
     room, length = ctypes.create_string_buffer(64), ctypes.c_int(64)
     return raw(call, fd, room, ctypes.byref(length)), room.raw[:length.value]
 """
-
-
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
-        yield made
-
-
-@pytest.fixture(params=[4, 6], ids=["ipv4", "ipv6"])
-def family(request: pytest.FixtureRequest) -> int:
-    return request.param
 
 
 def test_system_calls_by_number_say_the_same(lab: AccelLab, family: int) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,6 @@ LEADS_S = (2, 6, 20, 60)
 TOO_LATE = 4
 
 
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
-        yield made
-
-
 def _replay(lab: AccelLab, program: str, plan: Path, receiving: str, sending: str) -> Json | None:
     """Return the consumer's result; None: slot 0 was past before a tool was ready."""
     recv = lab.start(receiving, program, "recv", str(plan), "--check-fill")
@@ -45,7 +38,6 @@ def _replay(lab: AccelLab, program: str, plan: Path, receiving: str, sending: st
     return result
 
 
-@pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
 @pytest.mark.parametrize("by_stack", ["recv", "send"])
 def test_every_message_comes_over_either_family(
     lab: AccelLab, repository: Path, tmp_path: Path, family: int, by_stack: str

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,12 +36,6 @@ elif kind not in ("accept", "datagram"):
 """
 GOES_ON = ("restart", "restart-info", "signal")
 ENDS = ("sigaction", "info", "sigset", "siginterrupt")
-
-
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
-        yield made
 
 
 @pytest.mark.parametrize("call", ["recv", "datagram", "accept", "poll", "timeout"])

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.targets.userstack.accel_lab import AccelLab
@@ -41,12 +38,6 @@ def wait_by(name, seconds, part):
 ANSWERS = "peer, _ = server.accept()\nwhile peer.recv(1):\n    time.sleep(0.1)\n    peer.sendall(b'!')\n"
 FAR_END = SERVER.replace("HERE", "FAR") + ANSWERS
 LONG = "(1 << 63) - 1, 18446744073710, 1 << 44"  # the second is 2 to the power of 64 in µs
-
-
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
-        yield made
 
 
 @pytest.mark.parametrize("name", ["ppoll", "pselect", "select", "epoll_pwait2"])

@@ -3,11 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from tests.patience import HANG_S
 from tests.targets.userstack.accel_lab import AccelLab
 from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks, for_family
@@ -46,12 +41,6 @@ except ConnectionResetError: # something is left unread
 """
 )
 ALL = "socket.MSG_PEEK | socket.MSG_WAITALL"
-
-
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
-        yield made
 
 
 def test_a_stream_is_peeked_at_over_all_parts(lab: AccelLab) -> None:

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.targets.userstack.accel_lab import AccelLab
@@ -13,12 +10,6 @@ from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
 
 CONNECTS = "import ctypes\nimport signal\nimport struct\npeer = socket.create_connection((FAR, 5001))\n"
 FAR_END = SERVER.replace("HERE", "FAR") + "peer, _ = server.accept()\n"
-
-
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("accel")) as made:
-        yield made
 
 
 def test_select_for_exceptions_does_not_end_by_a_reset(lab: AccelLab) -> None:

@@ -150,11 +150,6 @@ def lab(
         yield made
 
 
-@pytest.fixture(params=[4, 6], ids=["ipv4", "ipv6"])
-def family(request: pytest.FixtureRequest) -> int:
-    return request.param
-
-
 def growth_max_kib(lab: HostileLab) -> int:
     return SANITIZED_GROWTH_MAX_KIB if lab.sanitizer else GROWTH_MAX_KIB
 

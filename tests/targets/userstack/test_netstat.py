@@ -32,12 +32,6 @@ def netstat(repository: Path) -> Path:
     return repository / ".build/linux" / NETSTAT
 
 
-@pytest.fixture(scope="module")
-def lab(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("netstat")) as made:
-        yield made
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left(lab: AccelLab, netstat: Path) -> Iterator[None]:
     """Let every test have the service for itself."""

@@ -160,7 +160,6 @@ def listens(lab: AccelLab, namespace: str, transport: str, port: int) -> bool:
     return bool(by_kernel) or any(each["port"] == port for each in lab.show()["ports"])
 
 
-@pytest.mark.parametrize("family", [4, 6], ids=["ipv4", "ipv6"])
 @pytest.mark.parametrize("near_serves", [True, False], ids=["server", "client"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_program_of_others(

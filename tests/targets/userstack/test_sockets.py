@@ -57,9 +57,9 @@ class Pair:
         return client, server
 
 
-@pytest.fixture(params=[4, 6])
-def pair(request: pytest.FixtureRequest, stack_of: StackMaker) -> Pair:
-    return Pair(stack_of, request.param)
+@pytest.fixture
+def pair(stack_of: StackMaker, family: Family) -> Pair:
+    return Pair(stack_of, family)
 
 
 def why(error: pytest.ExceptionInfo[StackError]) -> str:
