@@ -2,19 +2,11 @@
 /** Fuzz target: what bw-accel reads. The first byte says which: a list of `--only`, or the file of a program. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../traffic_gen/fuzz.h"
 #include "allow_list.h"
 #include "program_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 /* An entry that is taken has something: its first port, or its own address. */
 static void ask(const struct allow_list *list, const struct allow_entry *entry)

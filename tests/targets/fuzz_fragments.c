@@ -3,23 +3,15 @@
  * Fuzz target: what puts messages together out of frames. Whatever comes, it writes into its room and nowhere else, a message is
  * as long as its first fragment says, and its last part is that of the frame that made it whole.
  */
+#include "../traffic_gen/fuzz.h"
 #include "fragments.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ROOM_BYTES = 300 };
 
 static const struct rtdip_address sender = { .port = 7000 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 /* Cut what there is into frames of any room, and put it together again. */
 static void there_and_back(const uint8_t *data, size_t size_bytes, size_t frame_max_bytes)

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Fuzz target: the page of a program, as the service checks it, or (first byte `t`) the service's text, as bw-netstat shows it. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../traffic_gen/fuzz.h"
 #include "netstat/json_text.h"
 #include "netstat/netstat.h"
 #include "service/program_page.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;

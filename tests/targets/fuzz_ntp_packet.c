@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Fuzz target: an answer from the network. It is refused, or its sample and its text are sound. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../traffic_gen/fuzz.h"
 #include "ntp/ntp_packet.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

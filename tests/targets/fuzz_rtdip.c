@@ -5,22 +5,15 @@
  */
 #define _GNU_SOURCE
 
+#include "../traffic_gen/fuzz.h"
 #include "port_rtdip.c" /* its rings and queues are no business of others */
 
 enum { PORT = 7000, RING_BYTES = 32768, ROOM_BYTES = 64 };
 enum { READ_ALL = 0x8000, READ_ONE = 0x4000, DISCARD = 0x2000, LENGTH = 0x1fff }; /* of the two bytes before each frame */
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static uint8_t *kernel; /* reader's page, writer's page, data twice over */
 static size_t page;
 static uint64_t written, taken, last[RTDIP_PRIORITIES]; /* frames, numbered from 1 by their stamps */
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 static struct rtdip *open_ring(void)
 {

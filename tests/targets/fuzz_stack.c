@@ -4,17 +4,15 @@
  * steps: a packet as it is, a segment whose numbers lie near those of its connection and whose checksum is right, time that passes, a
  * call of the program. Whatever comes, each packet that leaves is sound, and in the end nothing is left.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "../traffic_gen/fuzz.h"
 #include "stack.h"
 
 enum { PORT = 7000, DATAGRAM_PORT = 7001, PEER_PORT = 40000, PEERS = 4, SOCKETS_MAX = 16, US_PER_MS = 1000 };
 enum { IPV4_BYTES = 20, TCP_BYTES = 20, TCP = 6, UDP = 17, SYN = 2, FIN = 1, RST = 4, PACKET_MAX = 2048 };
 enum { TIME_WAIT_MS = 70000, TICK_MS = 250 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct stack_address own[2] = {
 	{ .family = STACK_IPV4, .ip = { 10, 1, 0, 1 } },
@@ -35,12 +33,6 @@ struct input {
 	const uint8_t *bytes;
 	size_t left;
 };
-
-static void promise(bool kept)
-{
-	if (!kept)
-		abort();
-}
 
 static uint8_t take(struct input *input)
 {

@@ -4,19 +4,11 @@
  * is sound; what does not answer the request under way does not end it; and the estimate takes whatever passes. Each input twice: the
  * second time with a key, without whose MAC nothing is used.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../traffic_gen/fuzz.h"
 #include "timeservice/estimate.h"
 #include "timeservice/ntp_exchange.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 /* Of the input: a byte says what comes, the bytes after it are what it says. */
 struct input {

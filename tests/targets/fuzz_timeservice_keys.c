@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Fuzz target: a file of symmetric keys. It is refused with one line, or a key has the size of its type. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../traffic_gen/fuzz.h"
 #include "timeservice/keys.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

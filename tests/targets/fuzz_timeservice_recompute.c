@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Fuzz target: logs of the time service that are computed again. They are refused, differ or are equal; nothing else. */
 #define _GNU_SOURCE
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../traffic_gen/fuzz.h"
 #include "config/options.h"
 #include "timeservice/recompute.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

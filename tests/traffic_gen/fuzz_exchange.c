@@ -15,8 +15,6 @@
 
 enum { PORT = 19999, BURST = 8, BURSTS_MAX = 64, BETWEEN_LOOKS_MAX = 64, FLOOD = 100 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct script script;
 static struct exchange_peer peer;
 static const struct address responder = { .ipv4 = 0x0a000001u, .port = PORT };

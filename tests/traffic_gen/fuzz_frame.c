@@ -3,23 +3,13 @@
  * Fuzz target: what comes from the network. Each reader refuses bytes, or gives values that its writer turns into the
  * same bytes again.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "traffic/frame.h"
 #include "time/twoway.h"
 
 #define NONCE UINT64_C(0x0123456789abcdef)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 static void read_hello(const uint8_t *data)
 {

@@ -14,8 +14,6 @@
 
 enum { PORT = 19999, BETWEEN_LOOKS_MAX = 64 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct script script;
 static struct offset_server server;
 static uint8_t waiting[TWOWAY_PACKET_BYTES]; /* the request that may be answered */

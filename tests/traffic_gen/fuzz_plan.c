@@ -4,22 +4,12 @@
  * something that keeps every promise of plan.h.
  */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "plan/phase.h"
 #include "plan/plan.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* Stays when compiled without assertions. */
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
-
 static void check_pattern(const struct pattern *pattern)
 {
 	promise(pattern->stream_count > 0);

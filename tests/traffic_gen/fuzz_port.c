@@ -2,7 +2,6 @@
 #include "fuzz_port.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TAI_UTC_NS (TAI_UTC_DEFAULT_S * INT64_C(1000000000))
@@ -38,12 +37,6 @@ struct port_poller {
 struct fuzz_port fuzz_port;
 static struct socket *sockets[FUZZ_SOCKETS_MAX];
 static int socket_count; /* numbers are never used again within an input: a stale one is noticed */
-
-void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 /* ---- what the target calls -------------------------------------------------------------------------------------- */
 

@@ -8,9 +8,8 @@
 #define BW_FUZZ_PORT_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
+#include "fuzz.h"
 #include "port/port.h"
 
 enum {
@@ -64,9 +63,6 @@ void fuzz_port_end(port_socket sock, int error);
 void fuzz_port_datagram(port_socket sock, const uint8_t *bytes, size_t size_bytes, const struct address *source);
 /** The next read of this socket fails, once. */
 void fuzz_port_fail_read(port_socket sock, int error);
-
-/** A fault is found: stays when compiled without assertions. */
-void promise(int kept);
 
 /* The input, as a script that the target reads. Past its end everything is 0. */
 struct script {

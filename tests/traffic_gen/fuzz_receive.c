@@ -6,7 +6,6 @@
  * none without the right hello, nonce and check value as received.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz_port.h"
@@ -67,8 +66,6 @@ struct hostile_model {
 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct plan *plans[2]; /* by whether clocks are corrected */
 static const struct plan *plan;
 static struct script script;

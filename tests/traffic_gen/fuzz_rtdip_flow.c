@@ -5,23 +5,15 @@
  * window alone, and never beyond a message; a sender sends nothing that no sound grant allows.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "base/big_endian.h"
 #include "traffic/rtdip_flow.h"
 
 enum { STREAMS = 4, RUN = 7 };
 
 static const uint32_t sizes_bytes[STREAMS] = { 10, 4000, 100000, UINT32_MAX };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 static uint32_t take_number(const uint8_t **data, size_t *size, unsigned int bytes)
 {

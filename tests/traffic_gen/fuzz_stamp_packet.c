@@ -3,20 +3,12 @@
  * Fuzz target: a datagram that comes to a STAMP reflector, and to a sender. A reply is as long as its request, gives it back, and
  * is no request itself; of what follows the packet only flags of TLVs change.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "traffic/roundtrip/stamp_packet.h"
 
 #define SECONDS_2026 UINT64_C(0xeec00000) /* since 1900 */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

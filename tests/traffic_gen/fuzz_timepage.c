@@ -3,20 +3,10 @@
  * Fuzz target: a page of the time service that anybody may have written. It is refused, or all that is calculated from it lies
  * within its limits.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "timeservice/page.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 static void look_at(const struct timepage_line *line, uint64_t ticks)
 {

@@ -3,23 +3,13 @@
  * Fuzz target: the estimator under a peer that answers whatever it likes, at whatever local times. A valid line always
  * has a bound, and the newest kept exchange agrees with it.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "time/twoway.h"
 
 /* Of the default rate of 500 ppm in half of the longest exchange, 2^40 ns. */
 #define DRIFT_MAX_NS INT64_C(274877908)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void promise(int kept)
-{
-	if (!kept)
-		abort();
-}
 
 static void check_line(const struct twoway *twoway)
 {
