@@ -5,10 +5,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 from tests.targets.timeservice.lab import Pair
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """Return where the page is."""
+    return tmp_path / "page"
 
 
 @pytest.fixture

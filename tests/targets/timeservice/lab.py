@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pytest
@@ -115,9 +114,7 @@ class TimedProcess:
         """Give itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End it in any case."""
         if self.process.poll() is None:
             self.kill()
@@ -233,9 +230,7 @@ class ToldServer:
         """Give itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the socket."""
         with contextlib.suppress(OSError):
             self.link.shutdown(socket.SHUT_RDWR)

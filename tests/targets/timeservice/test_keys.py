@@ -60,12 +60,6 @@ def right(packet: bytes, key_id: int) -> bytes:
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Path:
-    """Return where the page is."""
-    return tmp_path / "page"
-
-
-@pytest.fixture
 def keys(tmp_path: Path) -> Path:
     """Return a file of keys that only its owner may read."""
     path = tmp_path / "timed.keys"

@@ -54,12 +54,6 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 """A program before which it is loaded sees its counter slow down, as after a move to another machine."""
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
-    """Return where the page is."""
-    return tmp_path / "page"
-
-
 def test_honest_server_gives_a_time_whose_bound_holds(page: Path) -> None:
     with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
         sync = timed.syncs(5)

@@ -15,12 +15,6 @@ pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 S_NS = 10**9
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
-    """Return where the page is."""
-    return tmp_path / "page"
-
-
 def test_server_that_reads_its_clock_in_steps_is_off_by_no_more_than_the_bound(page: Path) -> None:
     """It says so by its precision; this is that of Windows' own service on older systems."""
     with ToldServer() as server:

@@ -22,12 +22,6 @@ READS = 200_000
 U_MISSED_SHARE = 0.001
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
-    """Return where the page is."""
-    return tmp_path / "page"
-
-
 def check_recomputed(timed: TimedProcess, log: Path) -> None:
     """Check that what it has logged gives what it has published, by the kernel's stamps, interleaved."""
     exchanges = [line for line in timed.seen if line["type"] == "exchange"]

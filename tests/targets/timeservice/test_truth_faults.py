@@ -50,12 +50,6 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 """
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
-    """Return where the page is."""
-    return tmp_path / "page"
-
-
 @pytest.mark.parametrize("ahead_ns", [10**6, 10**9, 3600 * 10**9], ids=["1ms", "1s", "1h"])
 def test_liar_among_three_leaves_the_clock_inside_its_interval(page: Path, ahead_ns: int) -> None:
     truth = begin_truth(5, QUARTZ_PPB)

@@ -36,9 +36,8 @@ def windows(tmp_path: Path, pair: Pair) -> Generator[WindowsPrograms]:
         yield programs
 
 
-def test_interval_always_holds_there_too(pair: Pair, windows: WindowsPrograms, tmp_path: Path) -> None:
+def test_interval_always_holds_there_too(pair: Pair, windows: WindowsPrograms, page: Path) -> None:
     truth = begin_truth(5, QUARTZ_PPB)
-    page = tmp_path / "page"
     options = ("--interval-ms", "1000", "--quick-interval-ms", "200")
     with (
         TruthServer(truth, SERVER_ADDRESS, prefix=pair.inside(pair.server)) as server,

@@ -7,7 +7,6 @@ import mmap
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import pytest
@@ -52,18 +51,10 @@ class VmClock:
         """Give itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file."""
         self._page.close()
         self._file.close()
-
-
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
-    """Return where the page is."""
-    return tmp_path / "page"
 
 
 def test_disruption_withdraws_the_time_until_servers_tell_it_anew(page: Path, tmp_path: Path) -> None:

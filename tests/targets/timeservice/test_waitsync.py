@@ -15,12 +15,6 @@ from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer
 pytestmark = pytest.mark.simulated
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
-    """Return where the page is."""
-    return tmp_path / "page"
-
-
 def wait_for(page: Path, timeout_s: int) -> subprocess.Popen[str]:
     """Begin to wait."""
     argv = [str(local_tool("bw-timectl")), "waitsync", "--page", str(page), "--timeout-s", str(timeout_s)]

@@ -7,7 +7,6 @@ import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from hw.tools import BUILD, HOST_BUILD
@@ -50,9 +49,7 @@ class TruthServer:
         """Give itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End it in any case."""
         self.end()
 

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from hw.tools import BUILD, HOST_BUILD, local_tool
@@ -82,9 +81,7 @@ class WindowsPrograms(Programs):
         """Give itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Switch it off, with all that runs on it."""
         self._on.communicate(b"exit\r\n", timeout=HANG_S)
         argv = [*self._command, str(WINE_FOLDER / "wineserver64"), "--kill"]
