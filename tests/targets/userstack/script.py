@@ -283,9 +283,7 @@ class Peer:
         return sock
 
     def into(self, state: str) -> Socket | None:
-        """Bring a connection into a state: STATES, SYN-SENT or LISTEN; return its socket if there is one."""
-        if state == "LISTEN":
-            return self.listen()
+        """Bring a connection into a state: STATES, or SYN-SENT; return its socket if there is one."""
         if state == "SYN-SENT":
             return self.connecting()
         if state == "SYN-RECEIVED":
@@ -307,6 +305,12 @@ class Peer:
             self.inject("FA")
             self.expect("A", 2, 2)
         assert STATE_NAMES[sock.info.state] == state
+        return sock
+
+    def socket_in(self, state: str) -> Socket:
+        """Do the same for a state other than SYN-RECEIVED: there is a socket."""
+        sock = self.into(state)
+        assert sock is not None
         return sock
 
 

@@ -73,8 +73,7 @@ def test_3_10_7_4_fin_with_the_ack_of_the_own_fin_goes_to_time_wait(peer: Peer) 
 
 
 def test_3_6_1_half_closed_data_still_comes(peer: Peer) -> None:
-    sock = peer.into("FIN-WAIT-2")
-    assert sock is not None
+    sock = peer.socket_in("FIN-WAIT-2")
     peer.inject("PA", data=b"still")
     assert sock.receive() == b"still"
     with pytest.raises(StackError) as error:
@@ -83,8 +82,7 @@ def test_3_6_1_half_closed_data_still_comes(peer: Peer) -> None:
 
 
 def test_3_6_1_half_closed_data_still_goes(peer: Peer) -> None:
-    sock = peer.into("CLOSE-WAIT")
-    assert sock is not None
+    sock = peer.socket_in("CLOSE-WAIT")
     sock.send(b"still")
     peer.expect("A", 1, 2, data=b"still")
 
@@ -127,8 +125,7 @@ def test_fin_alone_out_of_order(peer4: Peer) -> None:
 
 @pytest.mark.parametrize("state", ["CLOSE-WAIT", "CLOSING", "LAST-ACK", "TIME-WAIT"])
 def test_3_10_7_4_data_after_a_fin_is_not_heard(peer4: Peer, state: str) -> None:
-    sock = peer4.into(state)
-    assert sock is not None
+    sock = peer4.socket_in(state)
     peer4.inject("A", data=b"after the end")
     peer4.drain(500)
     assert sock.receive() == b""
@@ -136,8 +133,7 @@ def test_3_10_7_4_data_after_a_fin_is_not_heard(peer4: Peer, state: str) -> None
 
 @pytest.mark.parametrize("state", ["CLOSE-WAIT", "CLOSING", "LAST-ACK", "TIME-WAIT"])
 def test_3_10_7_4_a_fin_again_is_acknowledged_again(peer: Peer, state: str) -> None:
-    sock = peer.into(state)
-    assert sock is not None
+    sock = peer.socket_in(state)
     peer.inject("FA", 1)
     peer.expect("A", None, 2)
     assert state_of(sock) == state
@@ -152,8 +148,7 @@ def test_a_fin_is_sent_again_until_it_is_acknowledged(peer: Peer) -> None:
 
 
 def test_must_13_time_wait_lasts_two_msl(peer: Peer) -> None:
-    sock = peer.into("TIME-WAIT")
-    assert sock is not None
+    sock = peer.socket_in("TIME-WAIT")
     peer.stack.advance_ms(2 * MSL_MS - 1000)
     assert state_of(sock) == "TIME-WAIT"
     peer.stack.advance_ms(2000)
@@ -161,8 +156,7 @@ def test_must_13_time_wait_lasts_two_msl(peer: Peer) -> None:
 
 
 def test_3_10_7_4_a_fin_again_starts_time_wait_again(peer4: Peer) -> None:
-    sock = peer4.into("TIME-WAIT")
-    assert sock is not None
+    sock = peer4.socket_in("TIME-WAIT")
     peer4.stack.advance_ms(2 * MSL_MS - 2000)
     peer4.inject("FA", 1)
     peer4.stack.advance_ms(4000)
@@ -171,8 +165,7 @@ def test_3_10_7_4_a_fin_again_starts_time_wait_again(peer4: Peer) -> None:
 
 def test_a_socket_outlives_its_time_wait(peer: Peer) -> None:
     """LwIP frees the control block without a word: closing the socket then touched freed memory."""
-    sock = peer.into("TIME-WAIT")
-    assert sock is not None
+    sock = peer.socket_in("TIME-WAIT")
     peer.stack.advance_ms(3 * MSL_MS)
     assert sock.take_error() == 0
     assert sock.receive() == b""
@@ -198,8 +191,7 @@ def test_may_2_a_newer_syn_opens_anew_out_of_time_wait(peer: Peer) -> None:
 
 
 def test_may_2_an_older_syn_does_not(peer4: Peer) -> None:
-    sock = peer4.into("TIME-WAIT")
-    assert sock is not None
+    sock = peer4.socket_in("TIME-WAIT")
     peer4.inject("S", -1000)
     peer4.expect("A", 2, 2)
     assert state_of(sock) == "TIME-WAIT"
@@ -216,8 +208,7 @@ def test_a_newer_syn_to_a_port_without_listener_is_refused(peer4: Peer) -> None:
 
 @pytest.mark.parametrize("state", ["FIN-WAIT-1", "FIN-WAIT-2", "CLOSING", "LAST-ACK"])
 def test_a_peer_that_vanishes_leaves_nothing(peer4: Peer, state: str) -> None:
-    sock = peer4.into(state)
-    assert sock is not None
+    sock = peer4.socket_in(state)
     sock.close()
     peer4.drain(4_000_000)
     peer4.inject("A")

@@ -27,8 +27,7 @@ RESET_STATES = ("ESTABLISHED", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "CLOSIN
 
 @pytest.mark.parametrize("state", RESET_STATES)
 def test_rfc_5961_3_2_a_reset_at_the_next_number_ends_the_connection(peer: Peer, state: str) -> None:
-    sock = peer.into(state)
-    assert sock is not None
+    sock = peer.socket_in(state)
     peer.inject("R")
     peer.expect_nothing()
     assert sock.ready & HUNG_UP
@@ -39,8 +38,7 @@ def test_rfc_5961_3_2_a_reset_at_the_next_number_ends_the_connection(peer: Peer,
 
 @pytest.mark.parametrize("state", RESET_STATES)
 def test_rfc_5961_3_2_a_reset_elsewhere_in_the_window_is_challenged(peer4: Peer, state: str) -> None:
-    sock = peer4.into(state)
-    assert sock is not None
+    sock = peer4.socket_in(state)
     peer4.inject("R", peer4.seq + 10)
     peer4.expect("A", None, peer4.seq)
     assert state_of(sock) == state
@@ -49,24 +47,21 @@ def test_rfc_5961_3_2_a_reset_elsewhere_in_the_window_is_challenged(peer4: Peer,
 @pytest.mark.parametrize("state", RESET_STATES)
 @pytest.mark.parametrize("off", [-1, 2**30])
 def test_rfc_5961_3_2_a_reset_outside_the_window_is_dropped(peer4: Peer, state: str, off: int) -> None:
-    sock = peer4.into(state)
-    assert sock is not None
+    sock = peer4.socket_in(state)
     peer4.inject("R", peer4.seq + off)
     peer4.expect_nothing()
     assert state_of(sock) == state
 
 
 def test_rfc_5961_3_2_a_reset_just_behind_the_window_is_dropped(peer4: Peer) -> None:
-    sock = peer4.into("ESTABLISHED")
-    assert sock is not None
+    sock = peer4.socket_in("ESTABLISHED")
     peer4.inject("R", peer4.seq + sock.info.receive_window_bytes)
     peer4.expect_nothing()
     assert state_of(sock) == "ESTABLISHED"
 
 
 def test_rfc_1337_a_reset_does_not_end_time_wait(peer4: Peer) -> None:
-    sock = peer4.into("TIME-WAIT")
-    assert sock is not None
+    sock = peer4.socket_in("TIME-WAIT")
     peer4.inject("R")
     peer4.expect_nothing()
     assert state_of(sock) == "TIME-WAIT"
@@ -95,8 +90,7 @@ def test_a_reset_after_data_leaves_the_data_and_then_an_error(peer: Peer) -> Non
     [("ESTABLISHED", "ECONNRESET"), ("CLOSE-WAIT", "EPIPE"), ("LAST-ACK", "ECONNRESET")],
 )
 def test_a_reset_is_told_as_the_kernel_tells_it(peer4: Peer, state: str, number: str) -> None:
-    sock = peer4.into(state)
-    assert sock is not None
+    sock = peer4.socket_in(state)
     peer4.inject("R")
     assert errno.errorcode[sock.take_error()] == number
 
@@ -116,8 +110,7 @@ def test_rfc_5961_4_2_a_syn_in_the_window_is_challenged(peer: Peer, state: str, 
 
 @pytest.mark.parametrize("state", [each for each in STATES if each != "SYN-RECEIVED"])
 def test_rfc_5961_4_2_an_old_syn_is_challenged(peer4: Peer, state: str) -> None:
-    sock = peer4.into(state)
-    assert sock is not None
+    sock = peer4.socket_in(state)
     peer4.inject("S", 0, options=SYN_OPTIONS)
     peer4.expect("A", None, peer4.seq)
     assert state_of(sock) == state
@@ -125,8 +118,7 @@ def test_rfc_5961_4_2_an_old_syn_is_challenged(peer4: Peer, state: str) -> None:
 
 @pytest.mark.parametrize("state", [each for each in STATES if each not in ("SYN-RECEIVED", "TIME-WAIT")])
 def test_rfc_5961_5_2_an_ack_of_what_was_not_sent_is_challenged(peer4: Peer, state: str) -> None:
-    sock = peer4.into(state)
-    assert sock is not None
+    sock = peer4.socket_in(state)
     before = sock.info.send_unacknowledged
     peer4.inject("A", None, 1000)
     peer4.expect("A", None, peer4.seq)
@@ -165,8 +157,7 @@ def test_3_10_7_4_a_segment_without_ack_is_dropped(peer4: Peer, state: str) -> N
 
 @pytest.mark.parametrize("state", ["ESTABLISHED", "FIN-WAIT-1", "FIN-WAIT-2"])
 def test_3_10_7_4_a_fin_without_ack_is_dropped(peer4: Peer, state: str) -> None:
-    sock = peer4.into(state)
-    assert sock is not None
+    sock = peer4.socket_in(state)
     peer4.inject("F", peer4.seq)
     assert state_of(sock) == state
 
@@ -225,8 +216,7 @@ def test_rfc_5961_7_challenges_are_no_answer_to_resets_outside(peer4: Peer) -> N
 
 @pytest.mark.parametrize("state", ["ESTABLISHED", "SYN-SENT"])
 def test_3_10_5_abort_sends_a_reset_at_the_next_number(peer: Peer, state: str) -> None:
-    sock = peer.into(state)
-    assert sock is not None
+    sock = peer.socket_in(state)
     sock.set(LINGER_S, 0)
     sock.close()
     if state == "ESTABLISHED":
