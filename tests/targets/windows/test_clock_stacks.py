@@ -19,6 +19,7 @@ from resources.clocks.settings import STACKS, ClockSettings, load_stack
 from tests.patience import wait_until
 from tests.targets.windows.conftest import TARGET
 
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 W32TIME = r"HKLM\SYSTEM\CurrentControlSet\Services\W32Time"
 
 
@@ -40,15 +41,11 @@ def time_service(node: WindowsSshNode) -> Generator[str]:
     node.run(["del", r"C:\windows\system32\w32tm.exe"])
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
 def test_a_machine_without_time_service_cannot_have_its_stack(node: WindowsSshNode) -> None:
     with pytest.raises(CapabilityError, match="there is no Windows Time service"):
         load_clock_kind(TARGETS / "windows").require_offered("w32time", node)
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
 def test_the_time_service_is_configured_and_given_back(
     node: WindowsSshNode, provisioner: Provisioner, time_service: str
 ) -> None:
@@ -99,8 +96,6 @@ exit /b 0
 """
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
 def test_a_made_up_stack_takes_a_row_a_template_and_a_script(node: WindowsSshNode, tmp_path: Path) -> None:
     """Its name is that of its script, and no way to another one."""
     kind = tmp_path / TARGET

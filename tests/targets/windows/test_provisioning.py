@@ -12,12 +12,11 @@ from hw.drivers.windows_ssh import HOME, WindowsSshNode
 from hw.provisioning import Provisioner
 from tests.patience import HANG_S
 
+pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 UNDO = f"{HOME}/state/undo"
 MULTIMEDIA = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Multimedia\SystemProfile"
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
 def test_provisioning_is_stable_and_gives_back_what_it_found(
     provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -38,8 +37,6 @@ def test_provisioning_is_stable_and_gives_back_what_it_found(
         assert f"{what}" in absent
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
 def test_a_value_that_was_not_there_goes_again_and_a_torn_record_is_no_harm(
     provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -63,8 +60,6 @@ def test_a_value_that_was_not_there_goes_again_and_a_torn_record_is_no_harm(
     assert provisioner.facts() == before
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -82,8 +77,6 @@ def test_wrong_arguments_of_provisioning(
     assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
 def test_settings_of_a_site_are_read_and_wrong_ones_named(
     provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
 ) -> None:
@@ -114,8 +107,6 @@ def test_settings_of_a_site_are_read_and_wrong_ones_named(
     assert (done.exit_code, "wrong.conf:2: unknown kind" in done.stderr) == (2, True)
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
 def test_names_of_every_language(provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path) -> None:
     """A registry key, a file and an argument of a job outside ASCII, and outside any one code page."""
     provisioner.facts()
@@ -139,8 +130,6 @@ def test_names_of_every_language(provisioner: Provisioner, node: WindowsSshNode,
     assert "there is no interface Überall 網路" in (tmp_path / "job.err").read_text()
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "data"), [("REG_SZ", "a text that is longer than a number"), ("REG_BINARY", "0102")]
 )
@@ -166,8 +155,6 @@ def test_a_value_that_cannot_be_read_is_not_taken_for_none(
         node.run(["reg", "delete", key, "/f"])
 
 
-@pytest.mark.simulated
-@pytest.mark.slow
 def test_an_undo_file_that_is_none_stays_and_is_told(
     provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
 ) -> None:
