@@ -34,6 +34,8 @@ static struct {
 	double frequency_ppb;
 } world;
 
+static struct ntp_client_settings settings; /* begin() sets them, and the world */
+static struct ntp_client client;
 static const struct address SERVER = { .ipv4 = 0x0a4d0032, .port = 123 };
 
 int64_t port_clock_now_ns(enum port_clock clock)
@@ -146,8 +148,8 @@ int frequency_loop_slew(int64_t correction_ns, int64_t time_constant)
 
 static char said[16384];
 
-/* Run a client through a script; what it says is in `said`. Returns what it ended with. */
-static int run(const struct ntp_client_settings *settings, const enum come *script, int length, struct ntp_client *client)
+/* Run the client through a script; what it says is in `said`. Returns what it ended with. */
+static int run(const enum come *script, int length)
 {
 	struct frequency_clock clock = { .fd = -1, .max_ppb = 500000.0 };
 	struct waiter waiter = { -1, -1 };
@@ -163,21 +165,13 @@ static int run(const struct ntp_client_settings *settings, const enum come *scri
 	memcpy(world.script, script, (size_t)length * sizeof(*script));
 	world.length = length;
 	json_init(&json, out);
-	ntp_client_init(client, settings, &waiter, &clock, &json);
-	end = ntp_client_run(client);
+	ntp_client_init(&client, &settings, &waiter, &clock, &json);
+	end = ntp_client_run(&client);
 	rewind(out);
 	size = fread(said, 1, sizeof(said) - 1, out);
 	said[size] = '\0';
 	fclose(out);
 	return end;
-}
-
-static struct ntp_client_settings defaults(void)
-{
-	return (struct ntp_client_settings){
-		.server = SERVER, .interval_ms = 1000, .timeout_ms = 1000, .init_interval_ms = 1000, .init_polls = 2,
-		.constant = NTP_CONSTANT_AUTO, .step_ns = 128 * NS_PER_MS, .stepout_ms = 300000, .panic_ms = 1000000, .filter = 1,
-	};
 }
 
 static int said_times(const char *text)
@@ -205,22 +199,21 @@ static void begin(void)
 {
 	memset(&world, 0, sizeof(world));
 	world.now_monotonic_ns = 50 * NS_PER_S;
+	settings = (struct ntp_client_settings){
+		.server = SERVER, .interval_ms = 1000, .timeout_ms = 1000, .init_interval_ms = 1000, .init_polls = 2,
+		.constant = NTP_CONSTANT_AUTO, .step_ns = 128 * NS_PER_MS, .stepout_ms = 300000, .panic_ms = 1000000, .filter = 1,
+	};
 }
 
-#define RUN(settings, client, ...)                                                                                    \
-	run((settings), (const enum come[]){ __VA_ARGS__ }, (int)(sizeof((enum come[]){ __VA_ARGS__ }) / sizeof(enum come)), \
-	    (client))
+#define RUN(...) run((const enum come[]){ __VA_ARGS__ }, (int)(sizeof((enum come[]){ __VA_ARGS__ }) / sizeof(enum come)))
 
 static void test_measures_and_touches_nothing(void)
 {
-	struct ntp_client_settings settings = defaults();
-	struct ntp_client client;
-
 	begin();
 	world.ahead_ns = 3 * NS_PER_S;
 	settings.measure_only = true;
 	settings.polls_max = 2;
-	CHECK_INT(RUN(&settings, &client, ANSWER, ANSWER), 0);
+	CHECK_INT(RUN(ANSWER, ANSWER), 0);
 	CHECK_INT(said_times("\"type\":\"poll\""), 2);
 	/* The server is ahead: this client is behind. */
 	CHECK_ABOUT(said_last("\"offset_ns\":"), -3 * NS_PER_S);
@@ -231,13 +224,10 @@ static void test_measures_and_touches_nothing(void)
 
 static void test_steps_then_measures_the_frequency_then_slews(void)
 {
-	struct ntp_client_settings settings = defaults();
-	struct ntp_client client;
-
 	begin();
 	world.ahead_ns = 3 * NS_PER_S;
 	settings.polls_max = 4;
-	CHECK_INT(RUN(&settings, &client, ANSWER, ANSWER, ANSWER, ANSWER), 0);
+	CHECK_INT(RUN(ANSWER, ANSWER, ANSWER, ANSWER), 0);
 	CHECK_INT(world.steps, 1);
 	CHECK_ABOUT(world.stepped_ns, 3 * NS_PER_S);
 	CHECK_INT(said_last("\"step_ns\":"), world.stepped_ns);
@@ -248,13 +238,10 @@ static void test_steps_then_measures_the_frequency_then_slews(void)
 
 static void test_panic_ends_it(void)
 {
-	struct ntp_client_settings settings = defaults();
-	struct ntp_client client;
-
 	begin();
 	settings.panic_ms = 1000;
 	world.ahead_ns = 2 * NS_PER_S;
-	CHECK_INT(RUN(&settings, &client, ANSWER), NTP_END_PANIC);
+	CHECK_INT(RUN(ANSWER), NTP_END_PANIC);
 	CHECK_ABOUT(strtoll(client.end_detail, NULL, 10), -2 * NS_PER_S);
 	CHECK_INT(said_times("\"reason\":\"panic\""), 1);
 	CHECK_INT(world.steps, 0);
@@ -262,12 +249,9 @@ static void test_panic_ends_it(void)
 
 static void test_kiss_of_death(void)
 {
-	struct ntp_client_settings settings = defaults();
-	struct ntp_client client;
-
 	begin();
 	settings.measure_only = true;
-	CHECK_INT(RUN(&settings, &client, RATE, ANSWER, DENY, ANSWER), NTP_END_REFUSED);
+	CHECK_INT(RUN(RATE, ANSWER, DENY, ANSWER), NTP_END_REFUSED);
 	CHECK_TEXT(client.end_detail, "DENY");
 	CHECK_INT(world.requests, 3);
 	CHECK_INT(world.requested_monotonic_ns[1] - world.requested_monotonic_ns[0], 2 * NS_PER_S);
@@ -277,8 +261,6 @@ static void test_kiss_of_death(void)
 static void test_complaints_are_forgotten(void)
 {
 	static const int64_t APART_S[] = { 2, 4, 8, 4, 2, 1, 1 };
-	struct ntp_client_settings settings = defaults();
-	struct ntp_client client;
 
 	for (int init = 0; init < 2; init++) {
 		begin();
@@ -286,26 +268,25 @@ static void test_complaints_are_forgotten(void)
 		settings.init_polls = 100;
 		settings.interval_ms = init ? 64000 : 1000;
 		settings.polls_max = 8;
-		CHECK_INT(RUN(&settings, &client, RATE, RATE, RATE, ANSWER, ANSWER, ANSWER, ANSWER, ANSWER), 0);
+		CHECK_INT(RUN(RATE, RATE, RATE, ANSWER, ANSWER, ANSWER, ANSWER, ANSWER), 0);
 		for (int i = 0; i < 7; i++)
 			CHECK_INT((world.requested_monotonic_ns[i + 1] - world.requested_monotonic_ns[i]) / NS_PER_S, APART_S[i]);
 	}
 	begin();
 	settings.measure_only = true;
+	settings.init_polls = 100;
+	settings.interval_ms = 64000;
 	settings.polls_max = 16;
-	CHECK_INT(RUN(&settings, &client, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE), 0);
+	CHECK_INT(RUN(RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE, RATE), 0);
 	CHECK_INT((world.requested_monotonic_ns[15] - world.requested_monotonic_ns[14]) / NS_PER_S, 1024);
 }
 
 static void test_strangers_and_old_answers_do_not_end_a_poll(void)
 {
-	struct ntp_client_settings settings = defaults();
-	struct ntp_client client;
-
 	begin();
 	settings.measure_only = true;
 	settings.polls_max = 1;
-	CHECK_INT(RUN(&settings, &client, STRANGER, SHORT, OLD, ANSWER), 0);
+	CHECK_INT(RUN(STRANGER, SHORT, OLD, ANSWER), 0);
 	CHECK_INT(said_times("\"reason\":\"source\""), 1);
 	CHECK_INT(said_times("\"reason\":\"short\""), 1);
 	CHECK_INT(said_times("\"reason\":\"origin\""), 1);
@@ -315,26 +296,20 @@ static void test_strangers_and_old_answers_do_not_end_a_poll(void)
 
 static void test_flood_ends_a_poll(void)
 {
-	struct ntp_client_settings settings = defaults();
-	struct ntp_client client;
-
 	begin();
 	settings.measure_only = true;
 	settings.polls_max = 1;
-	CHECK_INT(RUN(&settings, &client, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD), 0);
+	CHECK_INT(RUN(OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD, OLD), 0);
 	CHECK_INT(said_times("\"reason\":\"origin\""), 16);
 	CHECK_INT(said_times("\"reason\":\"no-answer\""), 1);
 }
 
 static void test_eight_missed_polls_are_a_hold(void)
 {
-	struct ntp_client_settings settings = defaults();
-	struct ntp_client client;
-
 	begin();
 	settings.measure_only = true;
 	settings.polls_max = 9;
-	CHECK_INT(RUN(&settings, &client, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, ANSWER), 0);
+	CHECK_INT(RUN(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, ANSWER), 0);
 	CHECK_INT(said_times("\"reason\":\"no-answer\",\"state\":\"init\""), 7);
 	CHECK_INT(said_times("\"reason\":\"no-answer\",\"state\":\"hold\""), 1);
 	CHECK_INT(client.missed, 0);
@@ -342,25 +317,19 @@ static void test_eight_missed_polls_are_a_hold(void)
 
 static void test_a_network_that_is_down_does_not_end_it(void)
 {
-	struct ntp_client_settings settings = defaults();
-	struct ntp_client client;
-
 	begin();
 	settings.measure_only = true;
 	settings.polls_max = 2;
 	world.send_error = -ENETUNREACH;
-	CHECK_INT(RUN(&settings, &client, NOTHING, NOTHING), 0);
+	CHECK_INT(RUN(NOTHING, NOTHING), 0);
 	CHECK_INT(said_times("\"reason\":\"not-sent\""), 2);
 }
 
 static void test_holds_and_listens_again(void)
 {
-	struct ntp_client_settings settings = defaults();
-	struct ntp_client client;
-
 	begin();
 	settings.measure_only = true;
-	CHECK_INT(RUN(&settings, &client, SIGNAL_HOLD, SIGNAL_LISTEN, ANSWER, SIGNAL_END), 0);
+	CHECK_INT(RUN(SIGNAL_HOLD, SIGNAL_LISTEN, ANSWER, SIGNAL_END), 0);
 	CHECK_INT(said_times("\"type\":\"state\""), 2);
 	CHECK_INT(said_times("\"state\":\"hold\""), 1);
 	CHECK_INT(world.requests, 2); /* the held one was given up, and asked again */
