@@ -12,7 +12,6 @@ from tests.targets.userstack.conftest import StackMaker
 from tests.targets.userstack.stack import (
     HUNG_UP,
     LINGER_S,
-    NO_DELAY,
     ONLY_IPV6,
     PEEK,
     PEER_CLOSED,
@@ -115,17 +114,6 @@ def test_the_end_of_a_stream_is_heard_after_its_data_and_the_other_way_goes_on(p
     assert client.receive() == b""
 
 
-def test_data_that_nobody_read_resets_when_it_is_closed(pair: Pair) -> None:
-    client, server = pair.connected()
-    client.send(b"unread")
-    pair.wire.run_ms(1000, lambda: bool(server.ready & READABLE))
-    server.close()
-    pair.wire.run_ms(1000, lambda: bool(client.ready & HUNG_UP))
-    with pytest.raises(StackError) as error:
-        client.receive()
-    assert why(error) == "ECONNRESET"
-
-
 def test_linger_of_zero_resets(pair: Pair) -> None:
     client, server = pair.connected()
     client.set(LINGER_S, 0)
@@ -133,12 +121,6 @@ def test_linger_of_zero_resets(pair: Pair) -> None:
     assert pair.wire.run_ms(1000, lambda: bool(server.ready & HUNG_UP))
     assert errno.errorcode[server.take_error()] == "ECONNRESET"
     assert server.take_error() == 0
-
-
-def test_a_port_that_nobody_listens_at_refuses(pair: Pair) -> None:
-    client = pair.client.open(TCP, pair.family).connect(*pair.where)
-    assert pair.wire.run_ms(1000, lambda: bool(client.ready & HUNG_UP))
-    assert errno.errorcode[client.take_error()] == "ECONNREFUSED"
 
 
 def test_a_peer_that_never_reads_stops_the_sender_and_loses_nothing(pair: Pair) -> None:
@@ -155,17 +137,6 @@ def test_a_peer_that_never_reads_stops_the_sender_and_loses_nothing(pair: Pair) 
         pair.wire.run_ms(5000, lambda: bool(server.ready & READABLE))
     assert arrived == sent
     assert client.ready & WRITABLE
-
-
-def test_small_messages_wait_for_each_other_unless_no_delay_is_set(pair: Pair) -> None:
-    client, _ = pair.connected()
-    for no_delay, segments in ((0, 1), (1, 5)):
-        client.set(NO_DELAY, no_delay)
-        pair.wire.run_ms(1000)
-        before = pair.client.counts()["tcp_out"]
-        for _ in range(5):
-            client.send(b"x" * 10)
-        assert pair.client.counts()["tcp_out"] - before == segments
 
 
 def test_datagrams_are_whole_and_say_from_whom(pair: Pair) -> None:
