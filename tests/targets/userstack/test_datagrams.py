@@ -47,9 +47,10 @@ def sock4(peer4: Peer) -> Socket:
     return peer4.stack.open(DATAGRAMS).bind(ANY[4], PORT)
 
 
-def test_a_datagram_is_heard_with_its_sender(peer: Peer, sock: Socket) -> None:
-    peer.stack.input(bytes(peer.datagram(b"hello")))
-    assert sock.receive_from() == (b"hello", (peer.ip, peer.port))
+@pytest.mark.parametrize("data", [b"hello", b""], ids=["some", "empty"])
+def test_a_datagram_is_heard_with_its_sender(peer: Peer, sock: Socket, data: bytes) -> None:
+    peer.stack.input(bytes(peer.datagram(data)))
+    assert sock.receive_from() == (data, (peer.ip, peer.port))
 
 
 def test_each_datagram_says_where_to_and_when_it_came(peer: Peer, sock: Socket) -> None:
@@ -76,20 +77,11 @@ def test_a_datagram_leaves_from_the_address_that_is_named(peer: Peer, sock: Sock
     assert (packet.src, packet[UDP].sport, bytes(packet[UDP].payload)) == (second, PORT, b"hello")
 
 
-def test_a_datagram_goes_out_whole(peer: Peer, sock: Socket) -> None:
-    sock.send(b"hello", (peer.ip, peer.port))
-    udp = peer.expect_datagram(b"hello")
-    assert (udp.sport, udp.dport, udp.len) == (PORT, peer.port, 13)
-
-
-def test_an_empty_datagram_is_heard(peer: Peer, sock: Socket) -> None:
-    peer.stack.input(bytes(peer.datagram(b"")))
-    assert sock.receive_from() == (b"", (peer.ip, peer.port))
-
-
-def test_an_empty_datagram_goes_out(peer: Peer, sock: Socket) -> None:
-    sock.send(b"", (peer.ip, peer.port))
-    assert peer.expect_datagram(b"").len == 8
+@pytest.mark.parametrize("data", [b"hello", b""], ids=["some", "empty"])
+def test_a_datagram_goes_out_whole(peer: Peer, sock: Socket, data: bytes) -> None:
+    sock.send(data, (peer.ip, peer.port))
+    udp = peer.expect_datagram(data)
+    assert (udp.sport, udp.dport, udp.len) == (PORT, peer.port, 8 + len(data))
 
 
 def test_must_a_wrong_checksum_is_dropped_and_counted(peer: Peer, sock: Socket) -> None:
