@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.patience import HANG_S, wait_until
+from tests.traffic_gen.clock.clock_page import run
 
 Json = dict[str, Any]
 
@@ -170,14 +171,9 @@ def test_all_cpus_are_watched_for_the_duration(bw_traffic: Path) -> None:
 
 def test_absent_cpu_is_a_missing_capability(bw_traffic: Path) -> None:
     absent = max(os.sched_getaffinity(0)) + 1
-    done = subprocess.run(
-        [bw_traffic, "witness", "--cpu", str(absent), "--duration-ms", "100"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 3
-    assert f"CPU {absent} cannot be watched" in done.stderr
+    code, _, errors = run(bw_traffic, "witness", "--cpu", str(absent), "--duration-ms", "100")
+    assert code == 3
+    assert f"CPU {absent} cannot be watched" in errors
 
 
 def test_capacity_is_told_only_when_asked_for(bw_traffic: Path) -> None:

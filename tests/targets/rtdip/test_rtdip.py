@@ -24,28 +24,25 @@ NOBODY = 65534
 JUMBO_MTU_BYTES = 9000
 
 
-def options_of(request: pytest.FixtureRequest) -> list[str]:
-    return ["--generic"] if request.param == "generic" else []
-
-
-@pytest.fixture(params=["driver", "generic"])
-def lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
-    with RtdipLab(bw_rtdip(repository), tmp_path, *options_of(request)) as made:
-        yield made
-
-
-@pytest.fixture(params=["driver", "generic"])
-def jumbo_lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
-    with RtdipLab(bw_rtdip(repository), tmp_path, *options_of(request), mtu_bytes=JUMBO_MTU_BYTES) as made:
-        yield made
+BOTH_WAYS = ["driver", "generic"]
+"""How frames come: by the card's driver, which is how they do where a test does not say, and without it."""
 
 
 @pytest.fixture
-def driver_lab(repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
-    with RtdipLab(bw_rtdip(repository), tmp_path) as made:
+def lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
+    options = ["--generic"] if getattr(request, "param", "driver") == "generic" else []
+    with RtdipLab(bw_rtdip(repository), tmp_path, *options) as made:
         yield made
 
 
+@pytest.fixture(params=BOTH_WAYS)
+def jumbo_lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
+    options = ["--generic"] if request.param == "generic" else []
+    with RtdipLab(bw_rtdip(repository), tmp_path, *options, mtu_bytes=JUMBO_MTU_BYTES) as made:
+        yield made
+
+
+@pytest.mark.parametrize("lab", BOTH_WAYS, indirect=True)
 def test_messages_come_back_whole_at_every_size(lab: RtdipLab) -> None:
     lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
     peer = f"{lab.mac(lab.far)}/7000"
@@ -56,9 +53,8 @@ def test_messages_come_back_whole_at_every_size(lab: RtdipLab) -> None:
         assert result["round_trip"]["min_ns"] > 0
 
 
-def test_each_round_trip_is_told_with_the_echo_s_stamps(driver_lab: RtdipLab) -> None:
+def test_each_round_trip_is_told_with_the_echo_s_stamps(lab: RtdipLab) -> None:
     """In their order, those of a run-up left out; a message without room for stamps has none."""
-    lab = driver_lab
     lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
     asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "20", "--interval-us", "100", "--run-up", "1"]
     for size in (64, 12, 4):
@@ -85,6 +81,7 @@ def test_frames_follow_the_mtu(jumbo_lab: RtdipLab) -> None:
         assert (size, result["sent"], result["lost"]) == (size, 50, 0)
 
 
+@pytest.mark.parametrize("lab", BOTH_WAYS, indirect=True)
 def test_a_frame_over_the_mtu_is_refused(lab: RtdipLab) -> None:
     assert lab.show(lab.far)["data_max_bytes"] == 1488
     asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "1", "--size-bytes", "1489"]
@@ -93,6 +90,7 @@ def test_a_frame_over_the_mtu_is_refused(lab: RtdipLab) -> None:
     assert "Message too long" in refused.errors()
 
 
+@pytest.mark.parametrize("lab", BOTH_WAYS, indirect=True)
 def test_messages_of_many_frames_come_back_whole(lab: RtdipLab) -> None:
     """Each has its length in front, and is cut into 1480 bytes a frame; small ones go so, too."""
     echo = lab.tool(lab.far, "echo", "--local", "7000", "--fragments")
@@ -111,9 +109,8 @@ def test_messages_of_many_frames_come_back_whole(lab: RtdipLab) -> None:
 
 @pytest.mark.parametrize("size", ["16384", "65507"])
 @pytest.mark.parametrize("over", ["rtdip", "udp"])
-def test_windows_of_large_messages_are_acknowledged(driver_lab: RtdipLab, over: str, size: str) -> None:
+def test_windows_of_large_messages_are_acknowledged(lab: RtdipLab, over: str, size: str) -> None:
     """There is room for a whole window at each end."""
-    lab = driver_lab
     ends = {"rtdip": ("7000", "7001", f"{lab.mac(lab.far)}/7000")}
     ends["udp"] = "10.99.0.2:7000", "10.99.0.1:7001", "10.99.0.2:7000"
     local, own, peer = ends[over]
@@ -126,6 +123,7 @@ def test_windows_of_large_messages_are_acknowledged(driver_lab: RtdipLab, over: 
     assert sink.result()["acknowledged"] >= result["windows"]
 
 
+@pytest.mark.parametrize("lab", BOTH_WAYS, indirect=True)
 def test_windows_are_acknowledged(lab: RtdipLab) -> None:
     sink = lab.tool(lab.far, "sink", "--local", "7000")
     sink.wait_ready()
@@ -136,9 +134,8 @@ def test_windows_are_acknowledged(lab: RtdipLab) -> None:
     assert sink.result()["acknowledged"] >= result["windows"]
 
 
-def test_a_window_is_whole_of_one_source_s_messages_alone(driver_lab: RtdipLab) -> None:
+def test_a_window_is_whole_of_one_source_s_messages_alone(lab: RtdipLab) -> None:
     """Another source's message of that number, or one that came twice, stands in for none that is lost."""
-    lab = driver_lab
     sink, raw = lab.tool(lab.far, "sink", "--local", "7000"), lab.raw()
     sink.wait_ready()
     first, second = 9, 10
@@ -155,17 +152,15 @@ def test_a_window_is_whole_of_one_source_s_messages_alone(driver_lab: RtdipLab) 
     assert (result["messages"], result["acknowledged"]) == (len(parts), 1)
 
 
-def test_a_source_says_what_it_cannot_send(driver_lab: RtdipLab) -> None:
-    lab = driver_lab
+def test_a_source_says_what_it_cannot_send(lab: RtdipLab) -> None:
     asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--size-bytes", "1489", "--duration-ms", "300"]
     source = lab.tool(lab.near, "source", *asked)
     assert source.process.wait(HANG_S) == 5
     assert "Message too long" in source.errors()
 
 
-def test_who_waits_long_is_stopped_at_once_and_counts_all_of_its_time(driver_lab: RtdipLab) -> None:
+def test_who_waits_long_is_stopped_at_once_and_counts_all_of_its_time(lab: RtdipLab) -> None:
     """What was under way is not lost; a window that nobody acknowledges takes the time that it took."""
-    lab = driver_lab
     sink = lab.tool(lab.far, "sink", "--local", "7000")
     sink.wait_ready()
     asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--timeout-ms", "60000"]
@@ -188,9 +183,8 @@ def test_who_waits_long_is_stopped_at_once_and_counts_all_of_its_time(driver_lab
     assert (trips["sent"], trips["lost"]) == (0, 0)
 
 
-def test_the_kernel_keeps_its_own_traffic(driver_lab: RtdipLab) -> None:
+def test_the_kernel_keeps_its_own_traffic(lab: RtdipLab) -> None:
     """Pings pass the program, and so do messages of the same tools over UDP."""
-    lab = driver_lab
     ping = ["ip", "netns", "exec", lab.near, "ping", "-c", "3", "-i", "0.05", "10.99.0.2"]
     assert subprocess.run(ping, check=False, capture_output=True).returncode == 0
     lab.tool(lab.far, "echo", "--local", "10.99.0.2:7000").wait_ready()
@@ -198,8 +192,7 @@ def test_the_kernel_keeps_its_own_traffic(driver_lab: RtdipLab) -> None:
     assert lab.tool(lab.near, "latency", *asked).result()["over"] == "udp"
 
 
-def test_who_waits_for_udp_polls_the_card(driver_lab: RtdipLab) -> None:
-    lab = driver_lab
+def test_who_waits_for_udp_polls_the_card(lab: RtdipLab) -> None:
     echo = lab.tool(lab.far, "echo", "--local", "10.99.0.2:7000", "--busy-poll-us", "50")
     assert echo.wait_ready()["busy_poll_us"] == 50
     asked = [
@@ -219,8 +212,7 @@ def test_who_waits_for_udp_polls_the_card(driver_lab: RtdipLab) -> None:
     assert lab.show(lab.far)["frames"]["delivered"] == 0
 
 
-def test_a_port_is_one_process_s_and_free_when_it_dies(driver_lab: RtdipLab) -> None:
-    lab = driver_lab
+def test_a_port_is_one_process_s_and_free_when_it_dies(lab: RtdipLab) -> None:
     first = lab.tool(lab.far, "echo", "--local", "7000")
     first.wait_ready()
     second = lab.tool(lab.far, "echo", "--local", "7000")
@@ -268,18 +260,16 @@ def test_who_may_not_has_no_port(repository: Path, open_folder: Path) -> None:
         assert done.returncode == 4, "it may have a port; nobody answers"
 
 
-def test_nothing_is_missing_to_two_who_are_answered_by_turns(driver_lab: RtdipLab) -> None:
+def test_nothing_is_missing_to_two_who_are_answered_by_turns(lab: RtdipLab) -> None:
     """Each place that a port sends to has numbers of its own."""
-    lab = driver_lab
     lab.tool(lab.far, "echo", "--local", "7000").wait_ready()
     asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "100", "--interval-us", "1000"]
     results = [each.result() for each in [lab.tool(lab.near, "latency", *asked) for _ in range(2)]]
     assert [(each["frames_received"], each["frames_missing"]) for each in results] == [(100, 0)] * 2
 
 
-def test_a_reply_is_of_who_was_asked(driver_lab: RtdipLab) -> None:
+def test_a_reply_is_of_who_was_asked(lab: RtdipLab) -> None:
     """One of another port, or place, with the right number is none: the round trip is lost."""
-    lab = driver_lab
     raw = lab.raw(lab.far)
     asked = ["--peer", f"{lab.mac(lab.far)}/7000", "--count", "1", "--timeout-ms", "2000"]
     latency = lab.tool(lab.near, "latency", "--local", "7001", *asked)
@@ -292,9 +282,8 @@ def test_a_reply_is_of_who_was_asked(driver_lab: RtdipLab) -> None:
     assert (result["sent"], result["lost"], result["late"]) == (1, 1, 2)
 
 
-def test_a_high_frame_comes_first(driver_lab: RtdipLab) -> None:
+def test_a_high_frame_comes_first(lab: RtdipLab) -> None:
     """While the receiver is stopped all priorities come; it answers them by priority, then in order."""
-    lab = driver_lab
     echo = lab.tool(lab.far, "echo", "--local", "7000")
     echo.wait_ready()
     lab.services[lab.near].stop()  # it would take the answers
@@ -322,8 +311,7 @@ def _reply(raw: socket.socket) -> tuple[int, int]:
             return data[16], int.from_bytes(data[26:30], "big")
 
 
-def test_a_full_ring_loses_and_says_so(driver_lab: RtdipLab) -> None:
-    lab = driver_lab
+def test_a_full_ring_loses_and_says_so(lab: RtdipLab) -> None:
     echo = lab.tool(lab.far, "echo", "--local", "7000")
     echo.wait_ready()
     os.kill(echo.process.pid, signal.SIGSTOP)
@@ -339,8 +327,7 @@ def test_a_full_ring_loses_and_says_so(driver_lab: RtdipLab) -> None:
     wait_until(lambda: lab.show(lab.near)["frames"]["no_port"] == port["frames"], "the answers")
 
 
-def test_a_second_service_is_refused(driver_lab: RtdipLab) -> None:
-    lab = driver_lab
+def test_a_second_service_is_refused(lab: RtdipLab) -> None:
     second = lab.tool(lab.far, "serve", "--interface", "r0")
     assert second.process.wait() == 3
     assert "another XDP program is there" in second.errors()
@@ -361,9 +348,8 @@ def test_messages_are_replayed_in_as_few_frames_as_the_mtu_allows(
     assert (messages >= 5, rest) == (True, 0)
 
 
-def test_the_pattern_is_replayed_over_rtdip(driver_lab: RtdipLab, repository: Path) -> None:
+def test_the_pattern_is_replayed_over_rtdip(lab: RtdipLab, repository: Path) -> None:
     """Both ends of bw-traffic: small messages and such of many frames, none by the kernel's UDP or TCP."""
-    lab = driver_lab
     streams = [
         Stream(11, "udp", 100),
         Stream(12, "tcp", 640_000, 200_000),
