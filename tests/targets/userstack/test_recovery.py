@@ -91,10 +91,6 @@ def test_a_lost_retransmission_within_a_message(segment: int) -> None:
     assert added_us(10 * SEGMENT_BYTES, segment * SEGMENT_BYTES, times=2) <= ADDED_MAX_US
 
 
-def test_a_lost_probe_of_a_lone_segment() -> None:
-    assert added_us(500, 0, times=2) <= ADDED_MAX_US
-
-
 @pytest.mark.parametrize("lost", [3, 10])
 def test_a_lost_end_of_a_message(lost: int) -> None:
     size = 10 * SEGMENT_BYTES
