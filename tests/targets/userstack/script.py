@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from scapy.layers.inet import ICMP, IP, TCP, UDP, IPerror, TCPerror, UDPerror
+from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import (
     ICMPv6DestUnreach,
     ICMPv6PacketTooBig,
@@ -324,30 +324,3 @@ STATE_NAMES = (
 def state_of(sock: Socket) -> str:
     """Return the state of a socket's connection."""
     return STATE_NAMES[int(sock.info.state)]
-
-
-__all__ = [
-    "HEADERS_BYTES",
-    "ICMP",
-    "IP",
-    "MTU_BYTES",
-    "PEER_IPS",
-    "PLAIN_OPTIONS",
-    "PORT",
-    "STACK_IPS",
-    "STATES",
-    "SYN_OPTIONS",
-    "TCP",
-    "UDP",
-    "IPerror",
-    "IPv6",
-    "Option",
-    "Packet",
-    "Peer",
-    "Raw",
-    "TCPerror",
-    "UDPerror",
-    "full",
-    "options_of",
-    "state_of",
-]

@@ -7,20 +7,10 @@ import errno
 import socket
 
 import pytest
+from scapy.layers.inet import IPerror, UDPerror
 
 from tests.targets.userstack.conftest import StackMaker
-from tests.targets.userstack.script import (
-    ICMP,
-    IP,
-    PORT,
-    STACK_IPS,
-    UDP,
-    IPerror,
-    IPv6,
-    Peer,
-    UDPerror,
-    full,
-)
+from tests.targets.userstack.script import ICMP, IP, PORT, STACK_IPS, UDP, IPv6, Peer, full
 from tests.targets.userstack.stack import (
     PEEK,
     READABLE,

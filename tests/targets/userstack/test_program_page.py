@@ -70,12 +70,6 @@ class Memory:
         os.pwrite(self.descriptor, content, 0)
 
 
-@pytest.fixture(scope="module")
-def service(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccelLab]:
-    with AccelLab(repository / ".build/linux", tmp_path_factory.mktemp("pages")) as made:
-        yield made
-
-
 class Asker:
     """Who asks for statistics."""
 
@@ -106,21 +100,21 @@ class Asker:
 
 
 @pytest.fixture
-def asker(service: AccelLab) -> Iterator[Asker]:
-    made = Asker(service.socket)
+def asker(lab: AccelLab) -> Iterator[Asker]:
+    made = Asker(lab.socket)
     yield made
     made.connection.close()
-    lone = Asker(service.socket)
+    lone = Asker(lab.socket)
     wait_until(lambda: not lone.statistics()["programs"], "programs to end")
 
 
 @pytest.fixture
-def join(service: AccelLab) -> Iterator[Callable[[int | None], Program]]:
+def join(lab: AccelLab) -> Iterator[Callable[[int | None], Program]]:
     """Return what makes programs, with the descriptor of a page."""
     made: list[Program] = []
 
     def begin(page: int | None) -> Program:
-        made.append(Program(service.socket, page=page))
+        made.append(Program(lab.socket, page=page))
         return made[-1]
 
     yield begin
@@ -180,7 +174,7 @@ def test_garbage_is_not_believed(asker: Asker, join: Join, content: bytes) -> No
     assert found["totals"] == before
 
 
-def test_a_full_page_is_shown(asker: Asker, join: Join, repository: Path, service: AccelLab) -> None:
+def test_a_full_page_is_shown(asker: Asker, join: Join, repository: Path, lab: AccelLab) -> None:
     """All sockets that have room, and a name that a terminal is not to see."""
     name = b'\x1b[2J"\\\xff'
     content = page_of(sockets=SOCKETS, name=name, table=socket_of() * SOCKETS)
@@ -190,7 +184,7 @@ def test_a_full_page_is_shown(asker: Asker, join: Join, repository: Path, servic
     assert found["name"] == '\x1b[2J"\\\ufffd'
     assert [each["local"] for each in found["sockets"]] == [{"address": "1.1.1.1", "port": 1}] * SOCKETS
     argv = [str(repository / ".build/linux/targets/linux/userstack/netstat/bw-netstat")]
-    argv += ["--socket", str(service.socket)]
+    argv += ["--socket", str(lab.socket)]
     done = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=HANG_S)
     assert "does not answer" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
@@ -214,7 +208,7 @@ def test_counters_only_rise(asker: Asker, join: Join) -> None:
     assert last == {name: count + 900 for name, count in second["totals"].items()}
 
 
-def test_pages_that_are_none_are_refused(asker: Asker, service: AccelLab, tmp_path: Path) -> None:
+def test_pages_that_are_none_are_refused(asker: Asker, lab: AccelLab, tmp_path: Path) -> None:
     """A file, a pipe, a socket, memory that can shrink or grow, or has another size."""
     content = page_of()
     file = tmp_path / "page"
@@ -224,7 +218,7 @@ def test_pages_that_are_none_are_refused(asker: Asker, service: AccelLab, tmp_pa
         given = [opened.fileno(), ends[0], sock.fileno()]
         given += [Memory(content, seals=seals).descriptor for seals in (0, 2, 4)]
         given += [Memory(b"", size_bytes=size).descriptor for size in (0, PAGE_BYTES - 1, PAGE_BYTES + 1)]
-        stranger = Program(service.socket, hello=False)
+        stranger = Program(lab.socket, hello=False)
         for each in given:
             assert stranger.ask(HELLO, given=[each]).result == "EINVAL"
         stranger.close()
@@ -245,12 +239,12 @@ def test_a_hole_in_the_page_is_zeros(asker: Asker, join: Join) -> None:
     assert set(found["counts"].values()) == {5}
 
 
-def test_others_are_served_while_one_is_waited_for(asker: Asker, join: Join, service: AccelLab) -> None:
+def test_others_are_served_while_one_is_waited_for(asker: Asker, join: Join, lab: AccelLab) -> None:
     silent = join(Memory(page_of()).descriptor)
     asker.ask()
     silent.event(is_question)
     assert silent.ask(99).result == "EINVAL"
-    assert service.show()["programs"]
+    assert lab.show()["programs"]
     found = asker.answer()["programs"]
     assert [each["report"] for each in found] == ["late"]
     # It is asked once as long as it owes an answer.
@@ -270,11 +264,11 @@ def test_what_is_asked_twice_is_refused(asker: Asker, join: Join) -> None:
     asker.answer(1)
 
 
-def test_who_asks_meanwhile_gets_what_comes_after(asker: Asker, join: Join, service: AccelLab) -> None:
+def test_who_asks_meanwhile_gets_what_comes_after(asker: Asker, join: Join, lab: AccelLab) -> None:
     """A report that was begun before the question is none to it."""
     memory = Memory(page_of())
     program = join(memory.descriptor)
-    later = Asker(service.socket)
+    later = Asker(lab.socket)
     found: list[Json] = []
     while [each["programs"][0]["report"] for each in found] != ["fresh", "fresh"]:  # 200 ms are over
         asker.statistics()
@@ -294,12 +288,12 @@ def test_who_asks_meanwhile_gets_what_comes_after(asker: Asker, join: Join, serv
     later.connection.close()
 
 
-def test_ends_while_it_is_waited_for(asker: Asker, join: Join, service: AccelLab) -> None:
+def test_ends_while_it_is_waited_for(asker: Asker, join: Join, lab: AccelLab) -> None:
     """Of the program, and of who has asked."""
     first, second = join(Memory(page_of()).descriptor), join(None)
     asker.ask()
     first.event(is_question)
-    gone = Asker(service.socket)
+    gone = Asker(lab.socket)
     gone.ask()
     gone.connection.close()
     first.close()
@@ -307,11 +301,11 @@ def test_ends_while_it_is_waited_for(asker: Asker, join: Join, service: AccelLab
     second.close()
 
 
-def test_sixty_five_programs(asker: Asker, join: Join, service: AccelLab) -> None:
+def test_sixty_five_programs(asker: Asker, join: Join, lab: AccelLab) -> None:
     before = asker.statistics()["totals"]["counts"]["ip_in"]
     for _ in range(SLOTS):
         join(Memory(page_of(count=3, sockets=1, table=socket_of())).descriptor)
-    one_more = Program(service.socket, hello=False)
+    one_more = Program(lab.socket, hello=False)
     assert one_more.ask(HELLO, given=[Memory(page_of()).descriptor]).result == "ENOSPC"
     found = asker.statistics()
     assert len(found["programs"]) == SLOTS
@@ -320,9 +314,9 @@ def test_sixty_five_programs(asker: Asker, join: Join, service: AccelLab) -> Non
     one_more.close()
 
 
-def test_descriptors_of_pages_do_not_pile_up(asker: Asker, join: Join, service: AccelLab) -> None:
-    assert service.service
-    folder = Path("/proc", str(service.service.pid), "fd")
+def test_descriptors_of_pages_do_not_pile_up(asker: Asker, join: Join, lab: AccelLab) -> None:
+    assert lab.service
+    folder = Path("/proc", str(lab.service.pid), "fd")
     program = join(None)
     asker.statistics()
     before = len(list(folder.iterdir()))

@@ -21,6 +21,7 @@ from tests.targets.userstack.script import (
     state_of,
 )
 from tests.targets.userstack.stack import HUNG_UP, LINGER_S, READABLE, Socket, StackError, Wire
+from tests.targets.userstack.test_tcp_window import fill
 
 RESET_STATES = ("ESTABLISHED", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "CLOSING", "LAST-ACK")
 
@@ -69,7 +70,7 @@ def test_rfc_1337_a_reset_does_not_end_time_wait(peer4: Peer) -> None:
 
 def test_must_66_a_reset_counts_when_the_window_is_closed(peer: Peer) -> None:
     sock = peer.connected()
-    fill_window(peer, sock.info.receive_window_bytes)
+    fill(peer, sock)
     assert sock.info.receive_window_bytes == 0
     peer.inject("R")
     assert state_of(sock) == "CLOSED"
@@ -244,15 +245,6 @@ def test_3_6_1_data_after_close_is_reset(peer: Peer) -> None:
     peer.inject("A", 1, 2)
     peer.inject("PA", data=b"to whom?")
     peer.expect_reset()
-
-
-def fill_window(peer: Peer, size: int) -> None:
-    """Send as much as the stack takes, unread."""
-    while size:
-        part = min(size, 30000)
-        peer.inject("A", data=bytes(part))
-        size -= part
-    peer.drain(500)
 
 
 def no_data(sock: Socket) -> bool:
