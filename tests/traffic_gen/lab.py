@@ -224,6 +224,13 @@ class Lab:
         """Start producers."""
         return self._start(self.producers, ["send", str(plan), "--producer", producers, *options])
 
+    def begin_replay(self, plan: Plan, *options: str) -> tuple[Tool, Tool]:
+        """Start the consumer of a plan, with options; once it is ready, all producers. Return both."""
+        path = plan.write(self.folder / "plan.toml")
+        recv = self.recv(path, *options)
+        recv.wait_ready()
+        return recv, self.send(path)
+
     def serve(self) -> Tool:
         """Start the responder of the two-way exchange."""
         return self._start(self.producers, ["offset", "--serve", f"{producer_address(1)}:{CLOCK_PORT}"])

@@ -19,12 +19,9 @@ FAST = Stream(13, "tcp", 10, 10_000, low_latency=True)
 UDP = Stream(12, "udp", 1000, 10_000)
 
 
-def test_broken_connections_come_back(checked_lab: Lab, tmp_path: Path) -> None:
+def test_broken_connections_come_back(checked_lab: Lab) -> None:
     lab = checked_lab
-    path = Plan(pattern_text(TCP, UDP, FAST), duration_ms=4000).write(tmp_path / "plan.toml")
-    recv = lab.recv(path)
-    recv.wait_ready()
-    send = lab.send(path)
+    recv, send = lab.begin_replay(Plan(pattern_text(TCP, UDP, FAST), duration_ms=4000))
     for seconds in (1, 2, 3):
         send.wait_line(lambda line, s=seconds: line["type"] == "progress" and line["elapsed_ms"] >= s * 1000)
         lab.break_connections(13)
@@ -57,11 +54,8 @@ def test_a_consumer_that_is_killed_and_started_again(lab: Lab, tmp_path: Path) -
     assert sent[10]["reconnects"] >= 1
 
 
-def test_a_stopped_consumer_prints_what_it_has(lab: Lab, tmp_path: Path) -> None:
-    path = Plan(pattern_text(TCP, UDP), duration_ms=30_000).write(tmp_path / "plan.toml")
-    recv = lab.recv(path)
-    recv.wait_ready()
-    send = lab.send(path)
+def test_a_stopped_consumer_prints_what_it_has(lab: Lab) -> None:
+    recv, send = lab.begin_replay(Plan(pattern_text(TCP, UDP), duration_ms=30_000))
     recv.wait_line(lambda line: line.get("phase") == "counting" and line["streams"][0][1] > 0)
     recv.stop()
     result = recv.result(code=4)
@@ -71,13 +65,10 @@ def test_a_stopped_consumer_prints_what_it_has(lab: Lab, tmp_path: Path) -> None
     assert send.result(code=4)["complete"] is False
 
 
-def test_a_consumer_that_stands_still_is_latency_not_lateness(lab: Lab, tmp_path: Path) -> None:
+def test_a_consumer_that_stands_still_is_latency_not_lateness(lab: Lab) -> None:
     """No coordinated omission: slots due while the socket is blocked are blamed on the way."""
     large = Stream(10, "tcp", 640_000, 10_000)
-    path = Plan(pattern_text(large, UDP), duration_ms=3000, grace_ms=2000).write(tmp_path / "plan.toml")
-    recv = lab.recv(path)
-    recv.wait_ready()
-    send = lab.send(path)
+    recv, send = lab.begin_replay(Plan(pattern_text(large, UDP), duration_ms=3000, grace_ms=2000))
     recv.wait_line(lambda line: line.get("phase") == "counting")
     recv.process.send_signal(signal.SIGSTOP)
     time.sleep(1.0)
@@ -97,15 +88,10 @@ def test_a_consumer_that_stands_still_is_latency_not_lateness(lab: Lab, tmp_path
     assert sum(held) > 50
 
 
-def test_a_producer_sleeps_while_it_is_blocked(lab: Lab, tmp_path: Path) -> None:
+def test_a_producer_sleeps_while_it_is_blocked(lab: Lab) -> None:
     """A real-time thread that tries again and again would take the CPU from the bench."""
     large = Stream(10, "tcp", 640_000, 10_000)
-    path = Plan(pattern_text(large), warmup_ms=2000, duration_ms=1000, grace_ms=2000).write(
-        tmp_path / "plan.toml"
-    )
-    recv = lab.recv(path)
-    recv.wait_ready()
-    send = lab.send(path)
+    recv, send = lab.begin_replay(Plan(pattern_text(large), warmup_ms=2000, duration_ms=1000, grace_ms=2000))
     recv.wait_line(lambda line: line.get("phase") == "warmup")
     recv.process.send_signal(signal.SIGSTOP)
     time.sleep(1.0)
@@ -126,11 +112,8 @@ def test_a_step_before_the_first_look_at_the_course_is_no_complete_run(
     assert result["invalid_reasons"] == ["the local clock was stepped"]
 
 
-def test_a_killed_producer_is_loss(lab: Lab, tmp_path: Path) -> None:
-    path = Plan(pattern_text(TCP, UDP), duration_ms=2000).write(tmp_path / "plan.toml")
-    recv = lab.recv(path)
-    recv.wait_ready()
-    send = lab.send(path)
+def test_a_killed_producer_is_loss(lab: Lab) -> None:
+    recv, send = lab.begin_replay(Plan(pattern_text(TCP, UDP), duration_ms=2000))
     send.wait_line(lambda line: line["type"] == "progress" and line["sent"] > 0)
     send.close()
     result = recv.result()
@@ -143,10 +126,10 @@ def test_a_full_disk_is_told(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "misses.ndjson").symlink_to("/dev/full")
-    path = Plan(pattern_text(Stream(12, budget_us=1)), duration_ms=1000).write(tmp_path / "plan.toml")
-    recv = lab.recv(path, "--out", str(out))
-    recv.wait_ready()
-    lab.send(path).result()
+    recv, send = lab.begin_replay(
+        Plan(pattern_text(Stream(12, budget_us=1)), duration_ms=1000), "--out", str(out)
+    )
+    send.result()
     result = recv.result(code=4)
     assert result["invalid_reasons"] == ["the logs are incomplete: No space left on device"]
     assert result["streams"][0]["lost"] == 0

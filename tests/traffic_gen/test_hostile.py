@@ -10,7 +10,6 @@ import random
 import socket
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -39,12 +38,9 @@ VICTIM = producer_address(1)
 Attack = Callable[[SocketMaker], None]
 
 
-def _run_attacked(lab: Lab, folder: Path, attack: Attack) -> Json:
+def _run_attacked(lab: Lab, attack: Attack) -> Json:
     """Replay two streams, attack while they are counted, and check that nothing of it shows in them."""
-    path = Plan(pattern_text(TCP, UDP), duration_ms=3000, grace_ms=1500).write(folder / "plan.toml")
-    recv = lab.recv(path)
-    recv.wait_ready()
-    send = lab.send(path)
+    recv, send = lab.begin_replay(Plan(pattern_text(TCP, UDP), duration_ms=3000, grace_ms=1500))
     recv.wait_line(lambda line: line.get("phase") == "counting")
     with lab.sockets() as sockets:
         attack(sockets)
@@ -65,7 +61,7 @@ def _send_udp(sockets: SocketMaker, source: str, *datagrams: bytes) -> None:
         sock.sendto(datagram, (CONSUMER, BASE_PORT + UDP.id))
 
 
-def test_wrong_hellos(checked_lab: Lab, tmp_path: Path) -> None:
+def test_wrong_hellos(checked_lab: Lab) -> None:
     good = wire.hello(NONCE, TCP.id, TCP.size_bytes)
     bad = [
         wire.hello(NONCE, TCP.id, TCP.size_bytes, magic=b"BWT2"),
@@ -87,23 +83,23 @@ def test_wrong_hellos(checked_lab: Lab, tmp_path: Path) -> None:
         sock.shutdown(socket.SHUT_WR)
         assert is_put_out(sock)
 
-    hostile = _run_attacked(checked_lab, tmp_path, attack)["hostile"]
+    hostile = _run_attacked(checked_lab, attack)["hostile"]
     assert hostile == {"foreign_connections": 0, "bad_hello": len(bad) + 1, "bad_check": 0, "truncated": 0,
                        "oversized": 0, "stale": 0}  # fmt: skip
 
 
-def test_damaged_datagrams(checked_lab: Lab, tmp_path: Path) -> None:
+def test_damaged_datagrams(checked_lab: Lab) -> None:
     whole = wire.message(NONCE, UDP.id, 120, 0, UDP.size_bytes)
 
     def attack(sockets: SocketMaker) -> None:
         _send_udp(sockets, VICTIM, b"", whole[:1], whole[:9], whole[:-1], whole + b"x", whole * 300)
         _send_udp(sockets, VICTIM, whole[:8] + bytes([whole[8] ^ 1]) + whole[9:])
 
-    hostile = _run_attacked(checked_lab, tmp_path, attack)["hostile"]
+    hostile = _run_attacked(checked_lab, attack)["hostile"]
     assert (hostile["truncated"], hostile["oversized"], hostile["bad_check"]) == (4, 2, 1)
 
 
-def test_replayed_and_impossible_sequences(checked_lab: Lab, tmp_path: Path) -> None:
+def test_replayed_and_impossible_sequences(checked_lab: Lab) -> None:
     """Slot 30 has come by then: a replay of it is a duplicate. Slots outside the plan are stale."""
 
     def attack(sockets: SocketMaker) -> None:
@@ -112,6 +108,6 @@ def test_replayed_and_impossible_sequences(checked_lab: Lab, tmp_path: Path) -> 
         time.sleep(0.5)
         _send_udp(sockets, VICTIM, *[replayed] * 5, *outside)
 
-    result = _run_attacked(checked_lab, tmp_path, attack)
+    result = _run_attacked(checked_lab, attack)
     assert streams_by_id(result)[UDP.id]["duplicates"] == 5
     assert result["hostile"]["stale"] == 3

@@ -24,14 +24,12 @@ def _check_summary(summary: Json) -> None:
     assert order[0] <= summary["mean_ns"] <= order[-1]
 
 
-def test_all_messages_of_the_pattern_arrive(lab: Lab, repository: Path, tmp_path: Path) -> None:
+def test_all_messages_of_the_pattern_arrive(lab: Lab, repository: Path) -> None:
     pattern = (repository / "traffic-gen/patterns/daq12.toml").read_text()
     plan = Plan(pattern, tuple(range(1, 13)), phase="aligned-12", duration_ms=3000, correction="two-way")
-    path = plan.write(tmp_path / "plan.toml")
     lab.serve().wait_ready()
-    recv = lab.recv(path, "--check-fill")
-    recv.wait_ready()
-    sent = streams_by_id(lab.send(path).result())
+    recv, send = lab.begin_replay(plan, "--check-fill")
+    sent = streams_by_id(send.result())
     result = recv.result()
 
     assert result["complete"]
@@ -78,14 +76,12 @@ def test_a_silent_clock_makes_the_result_invalid(lab: Lab, tmp_path: Path) -> No
     assert stream["received_minus_scheduled"]["n"] == 0
 
 
-def test_a_large_message_does_not_hold_up_a_small_one(lab: Lab, tmp_path: Path) -> None:
+def test_a_large_message_does_not_hold_up_a_small_one(lab: Lab) -> None:
     """Compared within one run: a piece of the large message, not all of it, stands before the small one."""
     large = Stream(10, "tcp", 16_000_000, 400_000, 1_000_000)
     small = Stream(13, "tcp", 10, 400_000, 1_000_000, low_latency=True)
-    path = Plan(pattern_text(large, small), duration_ms=4000).write(tmp_path / "plan.toml")
-    recv = lab.recv(path)
-    recv.wait_ready()
-    lab.send(path).result()
+    recv, send = lab.begin_replay(Plan(pattern_text(large, small), duration_ms=4000))
+    send.result()
     streams = streams_by_id(recv.result())
     assert streams[13]["received"] == 10
     assert (
@@ -97,10 +93,10 @@ def test_a_large_message_does_not_hold_up_a_small_one(lab: Lab, tmp_path: Path) 
 def test_misses_are_logged_in_full(lab: Lab, tmp_path: Path) -> None:
     import json
 
-    path = Plan(pattern_text(Stream(10, budget_us=1))).write(tmp_path / "plan.toml")
-    recv = lab.recv(path, "--out", str(tmp_path / "out"), "--log")
-    recv.wait_ready()
-    lab.send(path).result()
+    recv, send = lab.begin_replay(
+        Plan(pattern_text(Stream(10, budget_us=1))), "--out", str(tmp_path / "out"), "--log"
+    )
+    send.result()
     result = recv.result()
     stream = result["streams"][0]
     misses = [json.loads(line) for line in (tmp_path / "out/misses.ndjson").read_text().splitlines()]
