@@ -162,6 +162,11 @@ class Started:
             raise AssertionError(f"it has ended: {self.process.stderr.read()}")
         return line.rstrip("\n")
 
+    def ready(self) -> Started:
+        """Wait until it says that it is ready; return itself."""
+        assert self.line() == "ready"
+        return self
+
     def tell(self, line: str) -> None:
         """Write a line to its standard input."""
         assert self.process.stdin is not None

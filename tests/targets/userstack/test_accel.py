@@ -53,8 +53,7 @@ def both_stacks(
         before = kernel_counts(lab.near)
         ends = [partial(lab.python, lab.near, texts[0], kernel=kernel, record=record)]
         ends.insert(0 if not near_serves else 1, partial(lab.python, lab.far, texts[1], kernel=True))
-        server = ends[0]()
-        assert server.line() == "ready"
+        server = ends[0]().ready()
         client = ends[1]()
         results = [client.result(), server.result()]
         said.append(results[1] if near_serves else results[0])
@@ -310,8 +309,7 @@ peer = socket.create_connection((NEAR, 5001))
 peer.sendall(b"outside")
 print(peer.recv(1))
 """
-    server = lab.python(lab.near, for_family(near, 4))
-    assert server.line() == "ready"
+    server = lab.python(lab.near, for_family(near, 4)).ready()
     lab.python(lab.far, for_family(far, 4), kernel=True).result()
     assert server.result() == "[(b'inside', '127.0.0.1'), (b'outside', '10.98.0.2')]\n"
 
@@ -410,8 +408,7 @@ for ends in ((sock.fileno(), into), (out, sock.fileno())):
         print(errno.errorcode[error.errno])
 print(sock.recv(10))
 """
-    peer = lab.python(lab.far, for_family(far, family), kernel=True)
-    assert peer.line() == "ready"
+    peer = lab.python(lab.far, for_family(far, family), kernel=True).ready()
     output, errors = lab.python(lab.near, for_family(near, family)).process.communicate(timeout=HANG_S)
     assert output == "EINVAL\nEINVAL\nb'data'\n"
     assert errors.count("splice() is not the user-mode stack's") == 1

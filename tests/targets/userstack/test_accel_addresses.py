@@ -136,8 +136,7 @@ peers[1].sendall(b"goes on")
 input()
 socket.create_connection(("10.98.0.12", 5006)).sendall(b"once more")
 """
-    server = lab.python(lab.near, for_family(near, 4))
-    assert server.line() == "ready"
+    server = lab.python(lab.near, for_family(near, 4)).ready()
     client = lab.python(lab.far, for_family(far, 4), kernel=True)
     assert (server.line(), client.line()) == ("connected", "connected")
     address(lab.near, "delete", "10.98.0.12")
@@ -160,8 +159,7 @@ def test_addresses_beyond_sixteen_are_the_kernels(lab: AccelLab) -> None:
         address(lab.near, "add", ip)
     carried: list[bool] = []
     for ip in (MANY[0], MANY[-1]):
-        server = lab.python(lab.near, for_family(near, 4), ip)
-        assert server.line() == "ready"
+        server = lab.python(lab.near, for_family(near, 4), ip).ready()
         carried.append(bool(lab.show()["ports"]))
         lab.python(lab.far, far, ip, kernel=True).result()
         assert server.line() == "b'x'"
@@ -181,8 +179,7 @@ def test_all_three_addresses_of_ipv6_serve(lab: AccelLab) -> None:
     for ip in own[1:]:
         address(lab.near, "add", ip, 64)
     wait_until(lambda: not tentative(lab.near), "addresses to be there")
-    server = lab.python(lab.near, near)
-    assert server.line() == "ready"
+    server = lab.python(lab.near, near).ready()
     subprocess.run(["ip", "-n", lab.far, "route", "add", "fd99::/64", "dev", INTERFACE], check=True)
     for ip in own:
         lab.python(lab.far, f"socket.create_connection(({ip!r}, 5001), {HANG_S})", kernel=True).result()
@@ -258,8 +255,7 @@ print("done", flush=True)
         lab.python(lab.far, far, NEAR[family], kernel=True).result()
 
     before = kernel_counts(lab.near)
-    server = lab.python(lab.near, for_family(near, first))
-    assert server.line() == "ready"
+    server = lab.python(lab.near, for_family(near, first)).ready()
     connect(first)
     for said in ("both", "one"):
         assert server.line() == said
@@ -293,8 +289,7 @@ for _ in range(2):
         size += len(piece)
     conn.sendall(str(size).encode())
 """
-    server = lab.python(lab.far, for_family(far, 4), kernel=True)
-    assert server.line() == "ready"
+    lab.python(lab.far, for_family(far, 4), kernel=True).ready()
     client = lab.python(lab.near, for_family(near, 4))
     try:
         for _ in range(2):

@@ -102,8 +102,7 @@ peer.recv(1)
 """
     said: list[str] = []
     for kernel in (True, False):
-        server = lab.python(lab.near, for_family(near, 4), kernel=kernel)
-        assert server.line() == "ready"
+        server = lab.python(lab.near, for_family(near, 4), kernel=kernel).ready()
         lab.python(lab.far, for_family(far, 4))
         said.append(server.result())
     assert_same(said)

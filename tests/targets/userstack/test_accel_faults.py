@@ -57,8 +57,7 @@ def lab(repository: Path, tmp_path: Path) -> Iterator[AccelLab]:
 @pytest.mark.parametrize("first", ["kernel", "stack"])
 @pytest.mark.parametrize("second", ["kernel", "stack"])
 def test_a_port_is_one_program_s_in_both_stacks(lab: AccelLab, first: str, second: str) -> None:
-    server = lab.python(lab.near, SERVER + WAITING, NEAR[4], kernel=first == "kernel")
-    assert server.line() == "ready"
+    lab.python(lab.near, SERVER + WAITING, NEAR[4], kernel=first == "kernel").ready()
     said = lab.python(lab.near, BIND, NEAR[4], kernel=second == "kernel")
     assert said.result() == "EADDRINUSE\n"
 
@@ -133,8 +132,7 @@ for call in (lambda: connection.recv(100), lambda: connection.send(b"x"), server
         print(errno.errorcode[error.errno])
 """
     )
-    server = lab.python(lab.near, near, NEAR[4])
-    assert server.line() == "ready"
+    server = lab.python(lab.near, near, NEAR[4]).ready()
     far = "peer = socket.create_connection((ARGUMENTS[0], 5001))\npeer.send(b'x')\n" + WAITING
     lab.python(lab.far, far, NEAR[4], kernel=True)
     assert server.line() == "connected"
@@ -144,8 +142,7 @@ for call in (lambda: connection.recv(100), lambda: connection.send(b"x"), server
     assert out == "ENETDOWN\n" * 3
     assert "the service of the interface is gone" in err
     answer = SERVER + "connection, _ = server.accept()\nconnection.send(b'kernel')\n"
-    kernel = lab.python(lab.near, answer, NEAR[4], kernel=True)
-    assert kernel.line() == "ready"
+    lab.python(lab.near, answer, NEAR[4], kernel=True).ready()
     ask = "print(socket.create_connection((ARGUMENTS[0], 5001)).recv(100))"
     assert lab.python(lab.far, ask, NEAR[4], kernel=True).result() == "b'kernel'\n"
 
@@ -173,8 +170,7 @@ print(len(data))
 """
     )
     for end in ("", "os._exit(0)", "peer.close()"):
-        server = lab.python(lab.far, far, FAR[4], kernel=True)
-        assert server.line() == "ready"
+        server = lab.python(lab.far, far, FAR[4], kernel=True).ready()
         near = f"peer = socket.create_connection((ARGUMENTS[0], 5001))\npeer.sendall(bytes(1 << 20))\n{end}\n"
         lab.python(lab.near, near, FAR[4]).result()
         assert server.result() == f"{1 << 20}\n"

@@ -47,8 +47,7 @@ def test_a_wait_goes_on_or_ends_as_the_kernels(
     goes_on = setter in GOES_ON and call not in ("poll", "timeout")
     said: list[str] = []
     for environment in (dict(os.environ), lab.near_environment()):
-        far = lab.python(lab.far, FAR_END, call, "goes on" if goes_on else "ends")
-        assert far.line() == "ready"
+        far = lab.python(lab.far, FAR_END, call, "goes on" if goes_on else "ends").ready()
         argv = [str(program), setter, call, NEAR[4], FAR[4]]
         output, errors = lab.start(lab.near, *argv, environment=environment).communicate(timeout=HANG_S)
         assert not errors

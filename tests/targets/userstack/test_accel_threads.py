@@ -25,8 +25,7 @@ while data := peer.recv(10):
 def test_what_waits_beside_it_goes_on(lab: AccelLab, repository: Path, case: str) -> None:
     program = repository / ".build/linux/tests/targets/userstack/userstack-threads"
     for environment in (dict(os.environ), lab.near_environment()):
-        far = lab.python(lab.far, FAR_END)
-        assert far.line() == "ready"
+        far = lab.python(lab.far, FAR_END).ready()
         process = lab.start(lab.near, str(program), case, FAR[4], environment=environment)
         output, errors = process.communicate(timeout=HANG_S)
         assert (output, errors) == (f"{case}: done\n", "")

@@ -100,8 +100,7 @@ sock = socket.socket(FAMILY, socket.SOCK_DGRAM)
 sock.connect((FAR, 5002))
 print(attempt(sock.send, b"x", socket.MSG_MORE) == errno.errorcode[errno.EOPNOTSUPP])
 """
-    far = lab.python(lab.far, for_family(FAR_END, 4))
-    assert far.line() == "ready"
+    far = lab.python(lab.far, for_family(FAR_END, 4)).ready()
     out, err = lab.python(lab.near, for_family(near, 4)).process.communicate(timeout=HANG_S)
     far.result()
     assert out == "True\n"

@@ -296,8 +296,7 @@ def losing(lab: AccelLab, repository: Path, every: int) -> Generator[Json]:
     includes = [f"-I{each}" for each in (header.parent, linux, bench)]
     loader = str(linux / "bpf/port_bpf.c")
     drop = compile_c(bench / "drop.c", lab.folder / "drop", "-D_GNU_SOURCE", *includes, loader)
-    started = Started(lab.start(lab.far, str(drop), INTERFACE, "0", "1", str(every), "1000"))
-    assert started.line() == "ready"
+    started = Started(lab.start(lab.far, str(drop), INTERFACE, "0", "1", str(every), "1000")).ready()
     counts: Json = {}
     try:
         yield counts
