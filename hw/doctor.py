@@ -15,9 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hw.capability import Capability, Measurement, State, Verdict, format_table, judge
+from hw.errors import CapabilityError, ConfigError
 from hw.probes import accelerator, clock, cpu, edges, host, network
-
-EXIT_OK, EXIT_BAD_INPUT, EXIT_MISSING = 0, 2, 3
 
 PROBES: tuple[Callable[[], Capability | list[Capability]], ...] = (
     network.root,
@@ -168,5 +167,5 @@ def run(arguments: argparse.Namespace) -> int:
     if missing and not arguments.json:
         print("\nNot everything can be measured; see TO FIX.", file=sys.stderr)
     if any(capability.bad_input for capability in capabilities):
-        return EXIT_BAD_INPUT
-    return EXIT_MISSING if missing else EXIT_OK
+        return ConfigError.exit_code
+    return CapabilityError.exit_code if missing else 0

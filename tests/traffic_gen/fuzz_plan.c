@@ -9,7 +9,6 @@
 #include "plan/phase.h"
 #include "plan/plan.h"
 
-/* Stays when compiled without assertions. */
 static void check_pattern(const struct pattern *pattern)
 {
 	promise(pattern->stream_count > 0);

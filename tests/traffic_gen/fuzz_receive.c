@@ -66,6 +66,7 @@ struct hostile_model {
 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
+
 static struct plan *plans[2]; /* by whether clocks are corrected */
 static const struct plan *plan;
 static struct script script;

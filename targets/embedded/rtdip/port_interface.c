@@ -54,14 +54,13 @@ int rtdip_interface_open(const char *name, struct rtdip_interface *interface)
 const char *rtdip_interface_look(const struct rtdip_interface *interface)
 {
 	char change[CHANGE_BYTES];
-	struct ifreq request;
+	struct ifreq request = { .ifr_ifindex = (int)interface->index };
 
 	while (recv(interface->changes, change, sizeof(change), 0) > 0 || errno == ENOBUFS || errno == EINTR)
 		;
-	do {
-		request = (struct ifreq){ .ifr_ifindex = (int)interface->index };
-		if (ioctl(interface->control, SIOCGIFNAME, &request) < 0)
-			return errno == ENODEV || errno == ENXIO ? "the interface has gone" : NULL;
-	} while (ioctl(interface->control, SIOCGIFHWADDR, &request) < 0); /* it was renamed in between */
+	if (ioctl(interface->control, SIOCGIFNAME, &request) < 0)
+		return errno == ENODEV || errno == ENXIO ? "the interface has gone" : NULL;
+	if (ioctl(interface->control, SIOCGIFHWADDR, &request) < 0)
+		return NULL; /* it was renamed or removed just now: the kernel tells of that, too */
 	return memcmp(request.ifr_hwaddr.sa_data, interface->mac, RTDIP_MAC_BYTES) != 0 ? "the interface has another address now" : NULL;
 }

@@ -40,8 +40,8 @@ struct owner {
 };
 
 struct service {
-	const char *interface, *path;
-	struct rtdip_interface found; /* as it was */
+	const char *name, *path;
+	struct rtdip_interface interface; /* as it was found */
 	struct local_listener listener;
 	int epoll, signals;
 	struct rtdip_kernel kernel;
@@ -54,7 +54,7 @@ struct service {
 
 static int fail(const struct service *service, const char *what, int err)
 {
-	fprintf(stderr, TOOL ": %s: %s: %s\n", service->interface, what, strerror(-err));
+	fprintf(stderr, TOOL ": %s: %s: %s\n", service->name, what, strerror(-err));
 	return EXIT_CAPABILITY;
 }
 
@@ -66,7 +66,7 @@ static int listen_for_processes(struct service *service, int64_t group)
 	service->signals = local_end_signals();
 	err = service->signals < 0 ? service->signals : local_watch(service->epoll, service->signals);
 	if (!err)
-		err = local_watch(service->epoll, service->found.changes);
+		err = local_watch(service->epoll, service->interface.changes);
 	if (err)
 		return err;
 	return local_listen(&service->listener, service->epoll, service->path, group);
@@ -122,7 +122,7 @@ static void admit(struct service *service)
 static int open_sending(const struct service *service)
 {
 	const struct sockaddr_ll address = {
-		.sll_family = AF_PACKET, .sll_ifindex = (int)service->found.index,
+		.sll_family = AF_PACKET, .sll_ifindex = (int)service->interface.index,
 	};
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
 	const struct sock_fprog filter = { 1, &nothing };
@@ -220,7 +220,7 @@ static void show_port(const struct service *service, struct json *json, uint16_t
 /* Write what the service knows as a JSON object. Return 0 or -errno, *length its bytes. */
 static int show(struct service *service, size_t *length)
 {
-	const uint8_t *mac = service->found.mac;
+	const uint8_t *mac = service->interface.mac;
 	FILE *out = fmemopen(service->text, sizeof(service->text), "w");
 	uint64_t counts[RTDIP_COUNTS];
 	char text[MAC_TEXT_BYTES];
@@ -231,11 +231,11 @@ static int show(struct service *service, size_t *length)
 		return -errno;
 	json_init(&json, out);
 	json_object_open(&json, NULL);
-	json_string(&json, "interface", service->interface);
+	json_string(&json, "interface", service->name);
 	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 	json_string(&json, "mac", text);
 	json_bool(&json, "native", service->kernel.native);
-	json_uint(&json, "data_max_bytes", service->found.data_max_bytes);
+	json_uint(&json, "data_max_bytes", service->interface.data_max_bytes);
 	json_object_open(&json, "frames");
 	rtdip_kernel_counts(&service->kernel, counts);
 	for (int i = 0; i < RTDIP_COUNTS; i++)
@@ -256,12 +256,12 @@ static int show(struct service *service, size_t *length)
 
 static void handle(struct service *service, struct client *client, const struct rtdip_request *request)
 {
-	struct rtdip_answer about = { .ring_bytes = request->ring_bytes, .data_max_bytes = service->found.data_max_bytes,
+	struct rtdip_answer about = { .ring_bytes = request->ring_bytes, .data_max_bytes = service->interface.data_max_bytes,
 				      .version = RTDIP_SERVICE_VERSION };
 	size_t text_bytes = 0;
 	int descriptor = -1;
 
-	memcpy(about.mac, service->found.mac, RTDIP_MAC_BYTES);
+	memcpy(about.mac, service->interface.mac, RTDIP_MAC_BYTES);
 	switch (request->verb) {
 	case RTDIP_HELLO:
 		descriptor = open_sending(service);
@@ -296,7 +296,7 @@ static void refuse_version(struct service *service, struct client *client, uint1
 
 	if (version != service->refused_version)
 		fprintf(stderr, TOOL ": %s: process %d speaks version %u of the local protocol, this service version %d\n",
-			service->interface, (int)client->who.pid, (unsigned int)version, RTDIP_SERVICE_VERSION);
+			service->name, (int)client->who.pid, (unsigned int)version, RTDIP_SERVICE_VERSION);
 	service->refused_version = version;
 	if (version) /* `show` of builds before there were versions prints any answer */
 		local_answer(client->connection, &about, sizeof(about), NULL, 0, NULL, 0);
@@ -324,10 +324,10 @@ static int happen(struct service *service, int descriptor)
 
 	if (descriptor == service->signals)
 		return EXIT_DONE;
-	if (descriptor == service->found.changes) {
-		over = rtdip_interface_look(&service->found);
+	if (descriptor == service->interface.changes) {
+		over = rtdip_interface_look(&service->interface);
 		if (over)
-			fprintf(stderr, TOOL ": %s: %s\n", service->interface, over);
+			fprintf(stderr, TOOL ": %s: %s\n", service->name, over);
 		return over ? EXIT_FAULT : RUNNING;
 	}
 	if (descriptor == service->listener.socket)
@@ -357,16 +357,16 @@ int rtdip_serve(const char *interface, const char *socket_path, int64_t group, b
 	static char log[BPF_LOG_BYTES];
 	int err, code = EXIT_DONE;
 
-	service = (struct service){ .interface = interface, .path = socket_path, .signals = -1,
+	service = (struct service){ .name = interface, .path = socket_path, .signals = -1,
 				    .refused_version = RTDIP_SERVICE_VERSION };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		service.clients[i].connection = -1;
 	local_allow_descriptors();
 	service.epoll = epoll_create1(EPOLL_CLOEXEC);
-	err = service.epoll < 0 ? -errno : rtdip_interface_open(interface, &service.found);
+	err = service.epoll < 0 ? -errno : rtdip_interface_open(interface, &service.interface);
 	if (err)
 		return fail(&service, "no such interface", err);
-	err = rtdip_kernel_open(&service.kernel, (int)service.found.index, service.found.mac, generic, log);
+	err = rtdip_kernel_open(&service.kernel, (int)service.interface.index, service.interface.mac, generic, log);
 	if (err) {
 		fputs(log, stderr);
 		return fail(&service, err == -EBUSY ? "another XDP program is there" : "the XDP program cannot be attached", err);

@@ -28,17 +28,19 @@ BOTH_WAYS = ["driver", "generic"]
 """How frames come: by the card's driver, which is how they do where a test does not say, and without it."""
 
 
+def options_of(request: pytest.FixtureRequest) -> list[str]:
+    return ["--generic"] if getattr(request, "param", "driver") == "generic" else []
+
+
 @pytest.fixture
 def lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
-    options = ["--generic"] if getattr(request, "param", "driver") == "generic" else []
-    with RtdipLab(bw_rtdip(repository), tmp_path, *options) as made:
+    with RtdipLab(bw_rtdip(repository), tmp_path, *options_of(request)) as made:
         yield made
 
 
 @pytest.fixture(params=BOTH_WAYS)
 def jumbo_lab(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Iterator[RtdipLab]:
-    options = ["--generic"] if request.param == "generic" else []
-    with RtdipLab(bw_rtdip(repository), tmp_path, *options, mtu_bytes=JUMBO_MTU_BYTES) as made:
+    with RtdipLab(bw_rtdip(repository), tmp_path, *options_of(request), mtu_bytes=JUMBO_MTU_BYTES) as made:
         yield made
 
 
