@@ -127,6 +127,10 @@ class VirtualBench(Protocol):
         """Return the ids of this machine's threads that emulate a guest by name; empty: a real machine."""
         ...
 
+    def target_account(self) -> Path | None:
+        """Return the file of what targets that share this machine's CPUs run there; None: there are none."""
+        ...
+
     def timecard_page(self, node_name: str) -> Path | None:
         """Return the file of the page that this machine shares with a guest; None for a real machine."""
         ...

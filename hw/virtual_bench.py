@@ -11,8 +11,9 @@ from typing import Any
 from hw.bench import BenchSpec, TargetSpec
 from hw.drivers import virtual_guest, virtual_windows
 from hw.drivers.labgrid_api import power_driver
+from hw.drivers.namespace_machine import NamespaceMachine
 from hw.errors import CapabilityError
-from hw.virtual import accel
+from hw.virtual import accel, cpu_account
 from hw.virtual.bench_network import port_of
 from hw.virtual.qemu import ThreadPlacement
 
@@ -69,6 +70,16 @@ class LocalVirtualBench:
         """Return the ids of this machine's threads that emulate a guest by name; empty: a real machine."""
         power = self._guest_power(node_name)
         return {} if power is None else power.qemu.emulating_threads()
+
+    def target_account(self) -> Path | None:
+        """Return the file of what targets that share this machine's CPUs run there; None: there are none.
+
+        Raises:
+            CapabilityError: This machine's kernel keeps no such account.
+        """
+        resources = (self._environment.get_target(name).resources for name in self._bench.labgrid_targets)
+        is_shared = any(isinstance(each, NamespaceMachine) for own in resources for each in own)
+        return cpu_account.usage_file() if is_shared else None
 
     def pause(self, name: str, duration_s: float) -> None:
         """Stop a guest, with all its clocks, for so long; return when it goes on.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hw.errors import BenchError
-from hw.virtual import network
+from hw.virtual import cpu_account, network
 from hw.virtual.console_log import put_aside, wait_for_boot
 
 LOG = "console.log"
@@ -16,9 +16,12 @@ LOG = "console.log"
 
 
 def in_namespace(namespace: str, cpus: Sequence[int]) -> list[str]:
-    """Return what stands before a command that is to run in a namespace, on these CPUs; none: on any."""
+    """Return what stands before a command that is to run in a namespace, on these CPUs; none: on any.
+
+    What it takes of them is counted. Raises as `hw.virtual.cpu_account.usage_file`.
+    """
     placed = ["taskset", "--cpu-list", ",".join(map(str, cpus))] if cpus else []
-    return ["ip", "netns", "exec", namespace, *placed]
+    return [*cpu_account.inside(), "ip", "netns", "exec", namespace, *placed]
 
 
 def start(

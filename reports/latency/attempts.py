@@ -8,7 +8,8 @@ come again, and a stream that had one has to show more than a stream without:
 - **fail**: a stream has missed without explanation, and so did some stream of the same target in
   `CONFIRMATIONS` replays in all (in each replay, where fewer are allowed);
 - **pass**: it was clean in one replay more than it has others that count against it. A replay whose misses
-  the machine explains in full counts neither way, nor does a clean one that was too short for it;
+  the machine explains in full counts neither way, nor does a clean one that was too short for it; where there
+  is one that the machine explains, one clean replay is luck, and it takes two;
 - **no verdict** otherwise, and never a pass.
 
 docs/latency.md says how often each happens.
@@ -46,6 +47,7 @@ def decide(standings: Sequence[Standing], replays_over: int, allowed: int) -> De
     if "over" in standings and replays_over >= min(CONFIRMATIONS, allowed):
         return "fail"
     against = sum(standing in AGAINST for standing in standings)
+    against = max(against, int("explained" in standings))
     return "pass" if standings.count("clean") > against else None
 
 
@@ -123,7 +125,9 @@ class DecidedStream:
             )
             return replace(verdict, outcome="inconclusive", reason=reason)
         if self.outcome is None and verdict.outcome == "pass":
-            reason = "clean, but not in one replay more than it was not"
+            reason = "clean in one replay alone, beside one that the machine explains"
+            if any(one.standing in AGAINST for one in self.judged):
+                reason = "clean, but not in one replay more than it was not"
             return replace(verdict, outcome="inconclusive", reason=reason)
         return verdict
 

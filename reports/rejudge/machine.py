@@ -84,7 +84,7 @@ def machine_of(witness: Mapping[str, Any] | None, emulation: Path, slack: float 
     if witness is None:
         return Machine((), 0.0)
     period = int(witness.get("period_ns") or 0)
-    pauses = [(start - period, end) for start, end, _cpu in witness["windows"]]
+    pauses = less_target(witness, period)
     if emulation.exists():
         for line in emulation.read_text("utf-8").splitlines():
             data = json.loads(line)
@@ -92,6 +92,25 @@ def machine_of(witness: Mapping[str, Any] | None, emulation: Path, slack: float 
                 pauses += emulator_pauses(data)
     known = [cpu["utilisation"] for cpu in witness["cpus"] if cpu.get("utilisation") is not None]
     return Machine(pauses, max(known) + slack if known else 0.0)
+
+
+def less_target(witness: Mapping[str, Any], earlier: int) -> list[Pause]:
+    """Return the windows of a witness without what the target ran in each.
+
+    Of a target that has CPUs of its own, and in the version before, nothing is said of it; null where the
+    account failed.
+
+    Args:
+        witness: Its result.
+        earlier: So long before a window a pause may have begun, ns; at most the time between two wake-ups.
+    """
+    period = int(witness.get("period_ns") or 0)
+    ran = witness.get("target_ran_ns", [0] * len(witness["windows"]))
+    if ran is None:
+        return []
+    seen = zip(witness["windows"], ran, strict=True)
+    left = [(max(start - earlier, start - period + own), end) for (start, end, _cpu), own in seen]
+    return [(begin, end) for begin, end in left if begin < end]
 
 
 def emulator_pauses(line: Mapping[str, Any]) -> list[Pause]:

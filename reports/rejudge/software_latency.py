@@ -22,6 +22,7 @@ from typing import Any
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.latency import read_result
+from reports.rejudge.machine import Pause, less_target
 
 DEVICE, SUMS = "software_latency", "software_latency_closure"
 FILE = "round_trips.json"
@@ -66,9 +67,9 @@ class Pair:
 class Pauses:
     """When the machine was away: asked whether an interval touches one."""
 
-    def __init__(self, windows: Sequence[Sequence[int]]) -> None:
-        """Take in `[start, end, cpu]` of each; of several processors they overlap."""
-        ordered = sorted((start, end) for start, end, _cpu in windows)
+    def __init__(self, pauses: Sequence[Pause]) -> None:
+        """Take in the start and the end of each; of several processors they overlap."""
+        ordered = sorted(pauses)
         self._starts = [start for start, _end in ordered]
         self._ends = list(itertools.accumulate((end for _start, end in ordered), max))
 
@@ -174,7 +175,7 @@ def _pauses(witness: Path) -> Pauses:
     answer = read_result(witness)
     if answer is None:
         raise ValueError(f"{witness.name}: no result")
-    return Pauses(answer["windows"])
+    return Pauses(less_target(answer, 0))
 
 
 def _pair(folder: Path, facts: Json, exchange: Json, clock: Json | None, pauses: Pauses) -> Pair:

@@ -17,6 +17,8 @@ Json = Mapping[str, Any]
 
 WITNESS_SAYS = {"windows", "windows_dropped", "cpus", "stalled_ns", "stalled_fraction", "elapsed_ns"}
 """What a witness says since it has sums; one of the version before has fewer."""
+CLOCKS_APART_NS = 1_000
+"""Between stamps of a wake-up by two clocks, one after the other."""
 SUMMARY_SAYS = {"n", "buckets", "overflow", "min_ns", "max_ns", "mean_ns", "stddev_ns", "p50_ns", "p999_ns"}
 SCHEMAS = {
     "edges.json": "benchwright.timed_edges/1",
@@ -68,6 +70,8 @@ def _answer_objections(answer: Json, manifest: Json) -> Iterator[str]:
         yield f"version is {version}, the manifest has {wanted}"
     if WITNESS_SAYS.issubset(answer) and not answer["windows_dropped"]:
         yield from _stall_objections(answer)
+    if answer.get("target_ran_ns") is not None:
+        yield from _target_objections(answer)
     of_streams = "streams" in answer  # those are looked at with the latencies
     for place, summary in () if of_streams else _summaries(answer):
         yield from (f"{place}: {said}" for said in summary_objections(summary))
@@ -110,6 +114,18 @@ def _stall_objections(answer: Json) -> Iterator[str]:
     fraction = answer["stalled_ns"] / answer["elapsed_ns"]
     if abs(answer["stalled_fraction"] - fraction) > TOLERANCE:
         yield f"stalled_fraction is {answer['stalled_fraction']}, the times give {fraction:.9f}"
+
+
+def _target_objections(answer: Json) -> Iterator[str]:
+    """Hold what the target ran against the time between two wake-ups, in which it ran that."""
+    windows, ran_ns = answer["windows"], answer["target_ran_ns"]
+    if len(windows) != len(ran_ns):
+        yield f"target_ran_ns is of {len(ran_ns)} windows, there are {len(windows)}"
+        return
+    for (begin, end, cpu), own in zip(windows, ran_ns, strict=True):
+        longest = end - begin + answer["period_ns"]
+        if not 0 <= own <= longest + CLOCKS_APART_NS:
+            yield f"target_ran_ns: {own} ns on CPU {cpu}, from one wake-up to the next {longest} ns"
 
 
 def _miss_objections(miss: Json) -> Iterator[str]:

@@ -166,6 +166,8 @@ class WitnessResult:
 
     Attributes:
         period_ns: Between two wake-ups: a window may have begun so much earlier. 0: an older tool, not said.
+        target_ran_ns: What the target ran on the CPU of each window since the wake-up before; empty: it has
+            CPUs of its own, or an older tool. None: it was to be counted and could not.
     """
 
     cpus: tuple[WitnessCpu, ...]
@@ -173,6 +175,25 @@ class WitnessResult:
     windows: tuple[tuple[int, int, int], ...]
     windows_dropped: int
     period_ns: int = 0
+    target_ran_ns: tuple[int, ...] | None = ()
+
+    def pauses(self, *, overdue: bool = False) -> list[tuple[int, int]]:
+        """Return (start, end) of what may have been the machine's: no more than the target left of it.
+
+        Where it is not known what the target ran, nothing is.
+
+        Args:
+            overdue: Only from when the wake-up was due; else a pause may have begun a period before.
+        """
+        earlier_ns = 0 if overdue else self.period_ns
+        if self.target_ran_ns is None:
+            return []
+        ran_ns = self.target_ran_ns or (0,) * len(self.windows)
+        seen = [
+            (max(start - earlier_ns, start - self.period_ns + ran), end)
+            for (start, end, _cpu), ran in zip(self.windows, ran_ns, strict=True)
+        ]
+        return [(start, end) for start, end in seen if start < end]
 
     @property
     def utilisation_permille(self) -> int | None:
@@ -385,7 +406,22 @@ def witness_result(data: object) -> WitnessResult:
         windows=triples(reader, "windows"),
         windows_dropped=reader.get("windows_dropped", int),
         period_ns=int(reader.optional_number("period_ns") or 0),
+        target_ran_ns=_target_ran_ns(reader),
     )
+
+
+def _target_ran_ns(reader: Reader) -> tuple[int, ...] | None:
+    """Return what the target ran in each window; raises RecordError where it is not of each."""
+    key = "target_ran_ns"
+    if not reader.has(key):
+        return ()
+    if reader.data[key] is None:
+        return None
+    rows = cast("list[object]", reader.get(key, list))
+    found = tuple(row for row in rows if type(row) is int and row >= 0)
+    if not len(found) == len(rows) == len(reader.get("windows", list)):
+        raise RecordError(f"{reader.where}.{key}: expected a whole number, 0 or more, of each window")
+    return found
 
 
 def read_misses(lines: Iterable[str]) -> list[Miss]:

@@ -51,14 +51,14 @@ class TakenTime:
         """Return what a witness saw, and what an emulator did not run.
 
         A pause may have begun as long as one wake-up interval before the wake-up that it delayed: so much
-        earlier it is taken to begin; those of an emulator are as long as they are given. Without a measured
+        earlier it is taken to begin, and to be shorter by what the target itself ran since then; those of an
+        emulator are as long as they are given. Without a measured
         utilisation nothing is put down to working off.
         """
         utilisation = min(witness.utilisation_permille or 0, UTILISATION_MAX_PERMILLE)
         starts: list[int] = []
         ends: list[int] = []
-        seen = [(start - witness.period_ns, end) for start, end, _cpu in witness.windows]
-        for begun, end in sorted([*seen, *emulator_pauses]):
+        for begun, end in sorted([*witness.pauses(), *emulator_pauses]):
             if ends and begun <= ends[-1]:
                 ends[-1] = max(ends[-1], end)
             elif end > begun:

@@ -261,7 +261,12 @@ class Replay:
             emulated = self.bench.virtual.emulating_threads(self.target.node) if self.watch_emulator else {}
             witness = experiment.add(
                 start_witness(
-                    self.bench, self.bench.spec.witness, self.folder / "witness", duration_ms, emulated
+                    self.bench,
+                    self.bench.spec.witness,
+                    self.folder / "witness",
+                    duration_ms,
+                    emulated,
+                    self.bench.virtual.target_account(),
                 )
             )
             if emulated:

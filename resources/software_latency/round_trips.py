@@ -116,7 +116,12 @@ def measure_round_trips(
         tai_utc_s = common_tai_utc_s(bench, nodes, folder)
         ports = {each.name: PORT + place for place, each in enumerate(devices)}
         lab = _Lab(bench, addresses, ports, lines, times, tai_utc_s, folder, delayed)
-        witness = add_witness(experiment, folder / Path(WITNESS).stem, round(life_s * 1000))
+        witness = add_witness(
+            experiment,
+            folder / Path(WITNESS).stem,
+            round(life_s * 1000),
+            target=bench.virtual.target_account(),
+        )
         echoes = experiment.start_at_once([partial(_echo, lab, each, life_s) for each in devices])
         first_tai_ns = time.time_ns() + lab.tai_utc_s * NS_PER_S + round(LEAD_S * NS_PER_S)
         jobs = experiment.start_at_once(

@@ -28,6 +28,7 @@ def start_witness(
     stem: Path,
     duration_ms: int,
     emulated: Mapping[str, int] | None = None,
+    target: Path | None = None,
 ) -> Job:
     """Start the witness; it is ready when this returns.
 
@@ -41,12 +42,15 @@ def start_witness(
         duration_ms: How long.
         emulated: Threads of this machine that emulate a guest, whose CPU time it reads as well; all that it
             saw goes to `stem`.series then.
+        target: What targets that share its CPUs run there (`VirtualBench.target_account`).
     """
     argv = [bench.tool(spec.node), "witness", "--cpu", ",".join(str(cpu) for cpu in spec.cpus)]
     argv += ["--duration-ms", str(duration_ms), "--period-us", str(PERIOD_US)]
     argv += ["--threshold-us", str(spec.threshold_us), "--priority", str(PRIORITY)]
     if bench.spec.virtual is not None:
         argv.append("--awake")
+    if target is not None:
+        argv += ["--target", str(target)]
     if emulated:
         argv += [
             "--thread",
@@ -60,13 +64,17 @@ def start_witness(
 
 
 def add_witness(
-    experiment: Experiment, stem: Path, duration_ms: int, emulated: Mapping[str, int] | None = None
+    experiment: Experiment,
+    stem: Path,
+    duration_ms: int,
+    emulated: Mapping[str, int] | None = None,
+    target: Path | None = None,
 ) -> Job | None:
     """Let the bench's witness watch an experiment; None: the bench has none. Arguments as `start_witness`."""
     bench = experiment.bench
     if bench.spec.witness is None:
         return None
-    return experiment.add(start_witness(bench, bench.spec.witness, stem, duration_ms, emulated))
+    return experiment.add(start_witness(bench, bench.spec.witness, stem, duration_ms, emulated, target))
 
 
 def start_target_witness(bench: Nodes, node_name: str, stem: Path, duration_ms: int) -> Job:

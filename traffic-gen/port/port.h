@@ -246,6 +246,18 @@ void port_thread_time_close(struct port_thread_time *time);
  */
 int port_thread_time_read(const struct port_thread_time *time, int64_t *cpu_ns);
 
+struct port_cpu_account; /* opaque: CPU time of a group of processes, CPU by CPU */
+
+/** @param path  on Linux `cpuacct.usage_percpu` of a control group. @return 0, -ENOTSUP, or -errno */
+int port_cpu_account_open(const char *path, struct port_cpu_account **account_out);
+void port_cpu_account_close(struct port_cpu_account *account);
+/**
+ * Read what the group has run on a CPU so far, whole as of threads that do not run at this moment. Safe in real-time threads.
+ *
+ * @return 0, or -ENOENT when there is no such group any more, or no such CPU
+ */
+int port_cpu_account_read(const struct port_cpu_account *account, int cpu, int64_t *cpu_ns);
+
 /** Lock present and future memory. @return 0 or -errno */
 int port_memory_lock(void);
 /**

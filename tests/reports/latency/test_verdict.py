@@ -20,7 +20,15 @@ from reports.latency.verdict import (
 )
 from reports.record.histogram import Summary
 from reports.record.measurement import Limit, UncertaintyPart
-from reports.tools.answers import ClockStep, Miss, RecvResult, SendResult, WitnessResult, read_misses
+from reports.tools.answers import (
+    ClockStep,
+    Miss,
+    RecvResult,
+    SendResult,
+    WitnessResult,
+    read_misses,
+    witness_result,
+)
 from tests.reports.sample_run import Disturbance, requirement_of, summary, write_evidence
 
 MS = 1_000_000
@@ -122,6 +130,38 @@ def test_between_explained_and_over_there_is_no_verdict(tmp_path: Path):
     part = UncertaintyPart("more", "bound", 6 * MS)
     found = judged(dataclasses.replace(replay, extra_parts=[part]), 33)
     assert (found.standing, found.verdict.outcome) == ("marginal", "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("ran_share", "standing"),
+    [(0.0, "explained"), (0.5, "over"), (1.0, "over"), (None, "over")],
+    ids=["nobody of the target", "half", "all of it", "not known"],
+)
+def test_a_stall_in_which_the_target_itself_ran_excuses_nothing(
+    tmp_path: Path, ran_share: float | None, standing: str
+):
+    """A thread of the target above the witness's priority stalls that, as a pause of the machine does."""
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
+    witness = replay.witness
+    assert witness is not None
+    ran_ns = None
+    if ran_share is not None:
+        lengths = [end - start + witness.period_ns for start, end, _cpu in witness.windows]
+        ran_ns = tuple(int(ran_share * length) for length in lengths)
+    counted: WitnessResult = dataclasses.replace(witness, target_ran_ns=ran_ns)
+    assert judged(dataclasses.replace(replay, witness=counted), 33).standing == standing
+
+
+def test_what_the_target_ran_is_of_each_window(tmp_path: Path):
+    replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
+    answer = json.loads((tmp_path / "witness.ndjson").read_text().splitlines()[-1])
+    assert witness_result(answer).target_ran_ns == ()
+    assert witness_result({**answer, "target_ran_ns": None}).target_ran_ns is None
+    of_each = [0] * len(answer["windows"])
+    assert witness_result({**answer, "target_ran_ns": of_each}).target_ran_ns == tuple(of_each)
+    for wrong in (of_each[1:], [-1, *of_each[1:]], [True, *of_each[1:]]):
+        with pytest.raises(RecordError, match="target_ran_ns: expected a whole number, 0 or more, of each"):
+            witness_result({**answer, "target_ran_ns": wrong})
 
 
 def test_one_miss_that_nothing_explains_still_fails_the_stream(tmp_path: Path):

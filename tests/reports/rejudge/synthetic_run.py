@@ -182,6 +182,8 @@ def _witness(rng: random.Random, misses: list[Json], expected: int) -> Json:
     for _ in range(rng.randrange(3)):
         begin = START_TAI_NS + rng.randrange(expected * PERIOD_NS)
         windows.append([begin, begin + rng.randrange(100 * US, 9_000 * US), rng.randrange(2)])
+    ran = [rng.choice((0, rng.randrange(250 * US), end - begin + 250 * US)) for begin, end, _cpu in windows]
+    of_target: Json = rng.choice(({}, {}, {"target_ran_ns": ran}, {"target_ran_ns": None}))
     cpus: list[Json] = []
     for cpu in range(2):
         lengths = [end - begin for begin, end, own in windows if own == cpu]
@@ -193,7 +195,7 @@ def _witness(rng: random.Random, misses: list[Json], expected: int) -> Json:
     return {
         "type": "result", "tool": "bw-traffic witness", "version": "0.1.0", "complete": True, "cpus": cpus,
         "stalled_fraction": 0.0004, "windows": windows, "windows_dropped": 0, "period_ns": 250_000,
-        "threshold_ns": 100_000,
+        "threshold_ns": 100_000, **of_target,
     }  # fmt: skip
 
 

@@ -241,7 +241,7 @@ def test_a_damaged_series_is_told(tmp_path: Path) -> None:
 
 def test_pauses_of_two_processors_overlap() -> None:
     """A long one that began early reaches over a short one that began later."""
-    pauses = Pauses([[10, 100, 0], [20, 30, 1]])
+    pauses = Pauses([(10, 100), (20, 30)])
     assert [pauses.touch(*each) for each in ((0, 10), (0, 11), (50, 60), (99, 200), (100, 200))] == [
         False, True, True, True, False,
     ]  # fmt: skip

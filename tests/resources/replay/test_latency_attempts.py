@@ -57,7 +57,8 @@ def _add(evidence: LatencyEvidence, run: RunFolder, disturbance: Disturbance) ->
     [
         ([QUIET], [], ["pass"]),
         ([BENCH_STALLED], [33], ["inconclusive"]),
-        ([BENCH_STALLED, QUIET], [], ["inconclusive", "pass"]),
+        ([BENCH_STALLED, QUIET], [33], ["inconclusive"] * 2),
+        ([BENCH_STALLED, QUIET, QUIET], [], ["inconclusive", "pass", "pass"]),
         ([BENCH_STALLED, BENCH_STALLED], [33], ["inconclusive", "inconclusive"]),
         ([TARGET_LATE], [33], ["inconclusive"]),
         ([TARGET_LATE, TARGET_LATE], [33], ["inconclusive"] * 2),
@@ -72,7 +73,8 @@ def _add(evidence: LatencyEvidence, run: RunFolder, disturbance: Disturbance) ->
         ([TARGET_LATE, ANOTHER_LATE, ANOTHER_LATE], [], ["pass", "pass", "fail"]),
         ([GENERATOR_LATE], [33], ["inconclusive"]),
         ([GENERATOR_LATE, QUIET], [33], ["inconclusive"] * 2),
-        ([QUIET, BENCH_STALLED], [], ["pass"]),
+        ([QUIET, BENCH_STALLED], [33], ["inconclusive"] * 2),
+        ([QUIET, BENCH_STALLED, QUIET], [], ["pass"]),
         ([QUIET, TARGET_LATE], [33], ["inconclusive"] * 2),
         ([QUIET, TARGET_LATE, QUIET], [], ["inconclusive", "pass"]),
     ],
@@ -183,7 +185,7 @@ def test_there_are_no_more_attempts_than_the_profile_allows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: Disturbance
 ) -> None:
     run, evidence = _run(tmp_path), _evidence(tmp_path)
-    coming = iter([BENCH_STALLED, second, *[BENCH_STALLED] * 8])
+    coming = iter([BENCH_STALLED, *[second] * 9])
     lasted_ms: list[int] = []
 
     def attempt(_pattern: object, settings: ReplaySettings, *_others: object) -> None:
@@ -195,7 +197,7 @@ def test_there_are_no_more_attempts_than_the_profile_allows(
     pattern = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
     evidence.replay(load_pattern(pattern), ReplaySettings(pattern), said.append)
     allowed = evidence.profile.replay_attempts + EXPLAINED_MAX
-    assert len(evidence.attempts) == (2 if second is QUIET else allowed)
+    assert len(evidence.attempts) == (3 if second is QUIET else allowed)
     assert len(said) == len(evidence.attempts) - 1
     assert all("33" in line for line in said)
     assert lasted_ms[0] == 60_000
@@ -206,7 +208,7 @@ def test_a_further_replay_lasts_until_the_slowest_undecided_stream_has_its_sampl
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, evidence = _run(tmp_path), _evidence(tmp_path)
-    coming = iter([replace(BENCH_STALLED, path_delay_ns={33: 15 * MS, 90: 260 * MS}), QUIET])
+    coming = iter([replace(BENCH_STALLED, path_delay_ns={33: 15 * MS, 90: 260 * MS}), QUIET, QUIET])
     left: list[list[int]] = []
     lasted_ms: list[int] = []
 
@@ -218,8 +220,8 @@ def test_a_further_replay_lasts_until_the_slowest_undecided_stream_has_its_sampl
     monkeypatch.setattr(evidence, "_attempt", attempt)
     pattern = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
     evidence.replay(load_pattern(pattern), ReplaySettings(pattern), lambda _line: None)
-    assert left == [[33, 90], []]
-    assert lasted_ms == [60_000, 59_400]  # 1.2 x 99 samples, 500 ms apart
+    assert left == [[33, 90], [33, 90], []]
+    assert lasted_ms == [60_000, 59_400, 59_400]  # 1.2 x 99 samples, 500 ms apart
 
 
 def test_nothing_is_judged_before_it_was_replayed(tmp_path: Path) -> None:

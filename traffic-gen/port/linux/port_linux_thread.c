@@ -34,6 +34,12 @@ struct port_thread_time {
 	int file; /* /proc/TID/schedstat: time on a CPU in ns, time waiting for one, turns */
 };
 
+enum { ACCOUNT_BYTES_MAX = 16384 }; /* some 800 CPUs of 20 digits */
+
+struct port_cpu_account {
+	int file; /* cpuacct.usage_percpu: time in ns, CPU by CPU from 0 on */
+};
+
 static void note(struct port_scheduling *scheduling, const char *what, int err)
 {
 	size_t used = strlen(scheduling->note);
@@ -235,6 +241,55 @@ int port_thread_time_read(const struct port_thread_time *time, int64_t *cpu_ns)
 		return -ESRCH;
 	text[length] = '\0';
 	*cpu_ns = strtoll(text, NULL, 10);
+	return 0;
+}
+
+int port_cpu_account_open(const char *path, struct port_cpu_account **account_out)
+{
+	struct port_cpu_account *account = malloc(sizeof(*account));
+	int64_t cpu_ns;
+	int err;
+
+	if (!account)
+		return -ENOMEM;
+	account->file = open(path, O_RDONLY | O_CLOEXEC);
+	if (account->file < 0) {
+		err = -errno;
+		goto free_account;
+	}
+	err = port_cpu_account_read(account, 0, &cpu_ns);
+	if (err)
+		goto close_file;
+	*account_out = account;
+	return 0;
+
+close_file:
+	close(account->file);
+free_account:
+	free(account);
+	return err;
+}
+
+void port_cpu_account_close(struct port_cpu_account *account)
+{
+	close(account->file);
+	free(account);
+}
+
+int port_cpu_account_read(const struct port_cpu_account *account, int cpu, int64_t *cpu_ns)
+{
+	char text[ACCOUNT_BYTES_MAX], *number = text, *end;
+	ssize_t length = pread(account->file, text, sizeof(text) - 1, 0);
+
+	if (length <= 0 || (size_t)length == sizeof(text) - 1)
+		return -ENOENT;
+	text[length] = '\0';
+	for (int i = 0; i <= cpu; i++) {
+		*cpu_ns = strtoll(number, &end, 10);
+		if (end == number)
+			return -ENOENT;
+		number = end;
+	}
 	return 0;
 }
 

@@ -276,6 +276,26 @@ int port_thread_time_read(const struct port_thread_time *time, int64_t *cpu_ns)
 	return -ENOTSUP;
 }
 
+int port_cpu_account_open(const char *path, struct port_cpu_account **account_out)
+{
+	(void)path;
+	(void)account_out;
+	return -ENOTSUP;
+}
+
+void port_cpu_account_close(struct port_cpu_account *account)
+{
+	(void)account;
+}
+
+int port_cpu_account_read(const struct port_cpu_account *account, int cpu, int64_t *cpu_ns)
+{
+	(void)account;
+	(void)cpu;
+	(void)cpu_ns;
+	return -ENOTSUP;
+}
+
 static DWORD_PTR allowed_cpus(void)
 {
 	DWORD_PTR process = 0, system = 0;

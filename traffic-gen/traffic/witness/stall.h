@@ -12,6 +12,7 @@
 struct stall_window {
 	int64_t start_tai_ns; /* when the thread should have woken up */
 	int64_t end_tai_ns;   /* when it did */
+	int64_t target_ran_ns; /* what the target's processes ran on the CPU since the wake-up before */
 	int cpu;
 };
 
@@ -34,8 +35,12 @@ struct stall_log {
 int stall_log_init(struct stall_log *log, int cpu, int64_t threshold_ns, size_t window_capacity);
 void stall_log_release(struct stall_log *log);
 
-/** Take one wake-up that came late_ns after it should have, at now_tai_ns. Real-time safe. */
-void stall_log_take(struct stall_log *log, int64_t late_ns, int64_t now_tai_ns);
+/**
+ * Take one wake-up that came late_ns after it should have, at now_tai_ns. Real-time safe.
+ *
+ * @param target_ran_ns  what the target's processes ran on this CPU since the wake-up before; 0 where nobody counts it
+ */
+void stall_log_take(struct stall_log *log, int64_t late_ns, int64_t now_tai_ns, int64_t target_ran_ns);
 
 /** Next deadline of a period after now: deadlines that have passed are skipped, their wait belongs to one stall. */
 int64_t stall_next_deadline_monotonic_ns(int64_t deadline_monotonic_ns, int64_t period_ns, int64_t now_monotonic_ns);

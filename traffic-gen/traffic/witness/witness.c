@@ -33,6 +33,37 @@ static int64_t first_deadline_monotonic_ns(const struct watcher *watcher)
 						port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 }
 
+/* Read what the target's processes have run on a watcher's CPU since the last reading. */
+static int64_t read_target_ns(struct watcher *watcher)
+{
+	int64_t cpu_ns, ran_ns;
+
+	if (!watcher->witness->target || watcher->target_lost)
+		return 0;
+	if (port_cpu_account_read(watcher->witness->target, watcher->log.cpu, &cpu_ns)) {
+		watcher->target_lost = true;
+		return 0;
+	}
+	ran_ns = cpu_ns - watcher->target_cpu_ns;
+	watcher->target_cpu_ns = cpu_ns;
+	return ran_ns;
+}
+
+/*
+ * Return what the target's processes ran on a watcher's CPU between its last two wake-ups. What has taken the CPU between the
+ * stamp of a wake-up and this reading is more than fits there: it delays the next wake-up, and is told with that.
+ */
+static int64_t target_ran_ns(struct watcher *watcher, int64_t wake_monotonic_ns)
+{
+	int64_t between_ns = wake_monotonic_ns - watcher->wake_monotonic_ns;
+	int64_t untold_ns = watcher->target_untold_ns + read_target_ns(watcher);
+	int64_t told_ns = untold_ns < between_ns ? untold_ns : between_ns;
+
+	watcher->wake_monotonic_ns = wake_monotonic_ns;
+	watcher->target_untold_ns = untold_ns - told_ns;
+	return told_ns;
+}
+
 /* Take what others ran until a wake-up, and the wake-up itself, where that is asked for. */
 static void note_series(struct watcher *watcher, int64_t wake_tai_ns, int64_t late_ns)
 {
@@ -53,6 +84,8 @@ static void watch(void *argument)
 	/* Called once for nothing: the first call of a function of a library takes longer. */
 	port_tai_now_ns(&witness->tai);
 	port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, witness->begin_monotonic_ns);
+	read_target_ns(watcher); /* from here on it counts */
+	watcher->wake_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	deadline_monotonic_ns = first_deadline_monotonic_ns(watcher);
 	while (deadline_monotonic_ns < witness->end_monotonic_ns && !atomic_load(&witness->stop) &&
 	       !port_stop_requested()) {
@@ -63,7 +96,8 @@ static void watch(void *argument)
 			continue;
 		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		wake_tai_ns = port_tai_now_ns(&witness->tai);
-		stall_log_take(&watcher->log, now_monotonic_ns - deadline_monotonic_ns, wake_tai_ns);
+		stall_log_take(&watcher->log, now_monotonic_ns - deadline_monotonic_ns, wake_tai_ns,
+			       target_ran_ns(watcher, now_monotonic_ns));
 		note_series(watcher, wake_tai_ns, now_monotonic_ns - deadline_monotonic_ns);
 		deadline_monotonic_ns =
 			stall_next_deadline_monotonic_ns(deadline_monotonic_ns, witness->period_ns, now_monotonic_ns);
@@ -225,6 +259,8 @@ static void release(struct witness *witness)
 	if (witness->series_file)
 		fclose(witness->series_file);
 	thread_times_close(&witness->times);
+	if (witness->target)
+		port_cpu_account_close(witness->target);
 }
 
 /* Take all room and touch it. Return 0 or -errno, with a line on stderr. */
@@ -242,6 +278,11 @@ static int prepare(struct witness *witness)
 	if (err)
 		fprintf(stderr, WITNESS_TOOL ": --thread: the CPU time of other processes' threads cannot be read: %s\n",
 			strerror(-err));
+	if (err || !witness->options->target)
+		return err;
+	err = port_cpu_account_open(witness->options->target, &witness->target);
+	if (err)
+		fprintf(stderr, WITNESS_TOOL ": --target: %s: %s\n", witness->options->target, strerror(-err));
 	return err;
 }
 
@@ -321,6 +362,8 @@ int verb_witness(int argc, char **argv)
 		  .argument = "TID[,TID...]", .help = "threads of other processes whose CPU time is read, 16 at most" },
 		{ .name = "series", .kind = OPTION_TEXT, .target = &chosen.series, .argument = "FILE",
 		  .help = "write each wake-up there at the end; needs --duration-ms" },
+		{ .name = "target", .kind = OPTION_TEXT, .target = &chosen.target, .argument = "FILE",
+		  .help = "cpuacct.usage_percpu of the control group of a target that shares the CPUs" },
 		{ .name = NULL },
 	};
 	const struct command command = {

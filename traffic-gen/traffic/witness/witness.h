@@ -25,6 +25,7 @@ struct witness_options {
 	int64_t priority, duration_ms, period_us, threshold_us, tai_utc_s;
 	bool awake;
 	const char *series; /* NULL: none is written */
+	const char *target; /* NULL: nothing is read of a target's processes */
 };
 
 struct watcher {
@@ -37,6 +38,10 @@ struct watcher {
 	bool awake_known;
 	bool steal_known;
 	int64_t steal_before_ns;
+	int64_t wake_monotonic_ns;   /* the last */
+	int64_t target_cpu_ns;       /* of the target's processes on this CPU, at the last reading */
+	int64_t target_untold_ns;    /* what they ran that belongs to a later wake-up */
+	bool target_lost;            /* a reading failed */
 };
 
 struct witness {
@@ -47,6 +52,7 @@ struct witness {
 	int64_t end_monotonic_ns;
 	int64_t elapsed_ns;
 	struct thread_times times;
+	struct port_cpu_account *target; /* of the target's processes; NULL: none is read */
 	FILE *series_file;              /* NULL: none is written */
 	struct capacity_series *series; /* one a watcher; NULL: none is written */
 	atomic_bool stop;               /* for the watchers */

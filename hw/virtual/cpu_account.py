@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What targets that are namespaces of this machine take of its CPUs, by the scheduler's own account.
+
+A control group has all their processes, whatever these start and at whatever priority. The kernel counts what
+a group has run on each CPU, in ns (`cpuacct`). The group is one for all benches of this machine, and stays.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hw.errors import BenchError, CapabilityError
+from hw.virtual import network
+
+MOUNTS = Path("/proc/self/mounts")
+OWN_MOUNT = Path("/run/benchwright/cpuacct")
+"""Where a machine that has version 2 of control groups alone, which counts no single CPU, gets `cpuacct`."""
+GROUP = "benchwright"
+
+
+def inside() -> list[str]:
+    """Return what stands before a command that is to run in the group; raises as `usage_file`."""
+    enter = 'mkdir -p "$0" && echo $$ >"$0/cgroup.procs" && exec "$@"'
+    return ["sh", "-c", enter, str(_folder())]
+
+
+def usage_file() -> Path:
+    """Return the file of what the group has run so far, in ns, CPU by CPU; there once a command runs inside.
+
+    It can be opened in a namespace, too, where /sys is another one, as long as this process lives.
+
+    Raises:
+        CapabilityError: This machine's kernel keeps no such account.
+    """
+    return Path(f"/proc/{os.getpid()}/root{_folder()}/cpuacct.usage_percpu")
+
+
+def _folder() -> Path:
+    for line in MOUNTS.read_text().splitlines():
+        _, place, kind, options = line.split()[:4]
+        if kind == "cgroup" and "cpuacct" in options.split(","):
+            return Path(place, GROUP)
+    OWN_MOUNT.mkdir(parents=True, exist_ok=True)
+    try:
+        network.run("mount", "-t", "cgroup", "-o", "cpuacct", "benchwright", str(OWN_MOUNT))
+    except BenchError as error:
+        raise CapabilityError(f"no account of what a target takes of this machine's CPUs: {error}") from error
+    return OWN_MOUNT / GROUP
