@@ -16,6 +16,7 @@ from hw.virtual import network
 MOUNTS = Path("/proc/self/mounts")
 OWN_MOUNT = Path("/run/benchwright/cpuacct")
 """Where a machine that has version 2 of control groups alone, which counts no single CPU, gets `cpuacct`."""
+CONTROLLER = "cpuacct"
 GROUP = "benchwright"
 
 
@@ -39,11 +40,11 @@ def usage_file() -> Path:
 def _folder() -> Path:
     for line in MOUNTS.read_text().splitlines():
         _, place, kind, options = line.split()[:4]
-        if kind == "cgroup" and "cpuacct" in options.split(","):
+        if kind == "cgroup" and CONTROLLER in options.split(","):
             return Path(place, GROUP)
     OWN_MOUNT.mkdir(parents=True, exist_ok=True)
     try:
-        network.run("mount", "-t", "cgroup", "-o", "cpuacct", "benchwright", str(OWN_MOUNT))
+        network.run("mount", "-t", "cgroup", "-o", CONTROLLER, GROUP, str(OWN_MOUNT))
     except BenchError as error:
         raise CapabilityError(f"no account of what a target takes of this machine's CPUs: {error}") from error
     return OWN_MOUNT / GROUP

@@ -78,6 +78,7 @@ def test_what_is_no_guest_is_left_alone(name: str) -> None:
     virtual = bench_of(REAL)
     assert virtual.accelerator() == "none"
     assert virtual.emulating_threads(name) == {}
+    assert virtual.target_account() is None
     virtual.give_way(name, "embedded")
     virtual.take_back_way(name)
     with pytest.raises(CapabilityError, match=f"{name}: no guest of this machine"):

@@ -176,6 +176,25 @@ def test_absent_cpu_is_a_missing_capability(bw_traffic: Path) -> None:
     assert f"CPU {absent} cannot be watched" in errors
 
 
+def test_target_without_an_account_is_a_missing_capability(bw_traffic: Path, tmp_path: Path) -> None:
+    """An account that is not there, or none of CPUs, may not read as a target that never ran."""
+    (tmp_path / "text").write_text("no numbers\n")
+    for file in (tmp_path / "absent", tmp_path / "text"):
+        code, _, errors = run(bw_traffic, "witness", "--target", str(file), "--duration-ms", "100")
+        assert code == 3
+        assert f"--target: {file}: " in errors
+
+
+@pytest.mark.skipif(max(os.sched_getaffinity(0)) == 0, reason="needs a CPU besides the first")
+def test_account_that_lacks_a_cpu_says_nothing_of_the_target(bw_traffic: Path, tmp_path: Path) -> None:
+    account = tmp_path / "usage"
+    account.write_text("1 \n")
+    with _witness(bw_traffic, "--target", str(account)) as process:
+        process.send_signal(signal.SIGTERM)
+        result = _result(process)
+    assert result["target_ran_ns"] is None
+
+
 def test_capacity_is_told_only_when_asked_for(bw_traffic: Path) -> None:
     with _witness(bw_traffic, "--duration-ms", "50", "--period-us", "700", "--threshold-us", "90") as process:
         result = _result(process)

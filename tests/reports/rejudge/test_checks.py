@@ -12,6 +12,7 @@ import pytest
 
 from reports.rejudge.known_delay import SECTIONS, known_delay_objections
 from reports.rejudge.largest_pattern import largest_pattern_objections
+from reports.rejudge.latency import decided
 from tests.reports.sample_run import Disturbance, make_run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -174,3 +175,11 @@ def test_one_trial_is_not_the_five_that_were_asked(tmp_path: Path) -> None:
         "DAQ-LARGEST: value is 12, its trials show None",
         "DAQ-LARGEST: pass with None, at least 1 are asked",
     ]
+
+
+def test_one_clean_replay_beside_one_that_the_machine_explains_is_luck() -> None:
+    """The version before took it for a pass."""
+    assert decided(["explained", "clean"], 0, 3) == "no verdict"
+    assert decided(["explained", "clean"], 0, 3, lone_passes=True) == "pass"
+    assert decided(["clean", "explained", "clean"], 0, 3) == "pass"
+    assert decided(["clean"], 0, 3) == "pass"

@@ -47,8 +47,10 @@ WITNESS: dict[str, Any] = {
     "tool": "bw-traffic witness",
     "version": "0.1.0",
     "elapsed_ns": 1000,
+    "period_ns": 25,
     "windows_dropped": 0,
     "windows": [[100, 140, 0], [120, 150, 1], [300, 310, 0]],
+    "target_ran_ns": [0, 55, 35],
     "cpus": [
         {"cpu": 0, "stalls": 2, "stalled_ns": 50, "max_ns": 40},
         {"cpu": 1, "stalls": 1, "stalled_ns": 30, "max_ns": 30},
@@ -127,6 +129,9 @@ def test_a_changed_manifest_is_named(run: Path, place: str, value: object, said:
         ("cpus/1/max_ns", 29, "CPU 1"),
         ("stalled_ns", 61, "stalled_ns is 61, the windows give 60"),
         ("stalled_fraction", 0.07, "stalled_fraction is 0.07"),
+        ("target_ran_ns/2", 1_036, "target_ran_ns: 1036 ns on CPU 0, from one wake-up to the next 35 ns"),
+        ("target_ran_ns/2", -1, "target_ran_ns: -1 ns on CPU 0"),
+        ("target_ran_ns", [0, 55], "target_ran_ns is of 2 windows, there are 3"),
         ("wake_ups/0/latency/buckets/0/2", 4, "wake_ups.0.latency: n is 3, its"),
     ],
 )

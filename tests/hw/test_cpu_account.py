@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The account of what targets on this machine's own CPUs take: it is there, whatever version of groups is."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hw.errors import CapabilityError
+from hw.virtual import cpu_account
+from tests.patience import HANG_S
+
+
+@pytest.mark.simulated
+def test_what_runs_inside_is_counted(tmp_path: Path) -> None:
+    read = ["sh", "-c", "grep -o '[^:]*$' /proc/self/cgroup"]
+    done = subprocess.run(
+        [*cpu_account.inside(), *read], capture_output=True, text=True, check=True, timeout=HANG_S
+    )
+    assert f"/{cpu_account.GROUP}" in done.stdout.splitlines()
+    assert sum(map(int, cpu_account.usage_file().read_text().split())) > 0
+
+
+@pytest.mark.simulated
+def test_a_machine_without_the_account_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One with version 2 of control groups alone has no mount of it."""
+    subprocess.run([*cpu_account.inside(), "true"], check=True, timeout=HANG_S)
+    (tmp_path / "mounts").write_text("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
+    monkeypatch.setattr(cpu_account, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(cpu_account, "OWN_MOUNT", tmp_path / "cpuacct")
+    found = cpu_account.usage_file()
+    try:
+        assert found.is_relative_to(Path(f"/proc/{Path('/proc/self').readlink()}/root{tmp_path}"))
+        assert found.read_text().split()
+    finally:
+        subprocess.run(["umount", tmp_path / "cpuacct"], check=True, timeout=HANG_S)
+
+
+@pytest.mark.simulated
+def test_a_kernel_that_keeps_no_account_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mounts").write_text("")
+    monkeypatch.setattr(cpu_account, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(cpu_account, "OWN_MOUNT", tmp_path / "cpuacct")
+    monkeypatch.setattr(cpu_account, "CONTROLLER", "no-such-controller")
+    with pytest.raises(CapabilityError, match="no account of what a target takes of this machine's CPUs"):
+        cpu_account.usage_file()
