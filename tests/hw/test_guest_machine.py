@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import os
 import subprocess
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hw.drivers.virtual_guest import VirtualGuest
 from hw.virtual.console_log import earlier_logs, put_aside
 from hw.virtual.image_recipe import recipe_of
 from hw.virtual.qemu import GuestCard, GuestMachine, QemuGuest, ThreadPlacement, command_line
+from resources.tools.witness import PRIORITY
+
+_labgrid: Any = import_module("labgrid")  # no types of its own
 
 PLACEMENT = ThreadPlacement()
 
@@ -102,3 +108,12 @@ def test_what_a_guest_said_in_a_boot_is_kept_at_the_next(tmp_path: Path) -> None
         put_aside(log)
     assert not log.exists()
     assert [each.read_text() for each in earlier_logs(log)] == [f"boot {boot}" for boot in range(11)]
+
+
+@pytest.mark.parametrize("thread", ["vcpu_priority", "main_loop_priority"])
+def test_a_guest_runs_below_the_witness_of_the_machine(thread: str) -> None:
+    """Above it, what the guest itself computes would read as a pause of the machine."""
+    guest: Any = VirtualGuest
+    guest(_labgrid.Target("below"), None, **{thread: PRIORITY - 1})
+    with pytest.raises(ValueError, match=f"'{thread}' must be in"):
+        guest(_labgrid.Target("at"), None, **{thread: PRIORITY})
