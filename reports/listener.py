@@ -39,7 +39,7 @@ from reports.run.files import write_file_list
 from reports.run.folder import RunFolder
 from reports.run.manifest import EARLIER, EARLIER_SUITE, TestCounts
 from reports.run.outcome import outcome_of
-from reports.run.provenance import commit_of, host_facts
+from reports.run.provenance import OWN_NAME, commit_of, host_facts, source_of
 from reports.run.robot_variable import robot_variable
 from reports.run.seal import bench_key, key_file, seal
 from reports.run.xunit import note_outcome
@@ -116,7 +116,10 @@ class Listener:
             run.hold()
         if self._tell is not None:
             replace_file(self._tell, f"{run.path}\n".encode())
-        run.update(commit=commit_of(Path.cwd()), host=host_facts(), tools={"robotframework": VERSION})
+        commit, tools = commit_of(Path.cwd()), {"robotframework": VERSION}
+        if commit is None and (source := source_of(Path.cwd())) is not None:
+            tools[OWN_NAME] = source
+        run.update(commit=commit, host=host_facts(), tools=tools)
         for path in self._earlier:
             before = RunFolder.open(path)
             run.add_attempt(EARLIER_SUITE, outcome_of(before).outcome, f"{EARLIER}{before.run_id}")

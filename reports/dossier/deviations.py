@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from reports.dossier.environment import configuration_differences
 from reports.dossier.model import Deviation, Run, Target
 from reports.dossier.source import Source, read_backs
+from reports.run.provenance import OWN_NAME
 
 FULL_PROFILES = ("acceptance", "soak")
 """Profiles that take the samples of an acceptance (docs/latency.md)."""
@@ -34,7 +35,9 @@ def _of_run(run: Run, source: Source) -> list[Deviation]:
     ]
     found += [("bench check", text) for text in source.bad_checks]
     if manifest.commit is None:
-        found.append(("suites", "commit of the suites: not recorded"))
+        source = manifest.tools.get(OWN_NAME)
+        known = f"; version and files: {source}" if source else ""
+        found.append(("suites", f"commit of the suites: not recorded{known}"))
     elif manifest.commit.endswith("-dirty"):
         found.append(("suites", f"files of the suites differed from their commit: {manifest.commit}"))
     if manifest.simulated is not False:
