@@ -4,12 +4,13 @@
 # progress.sh and apt.sh.
 
 readonly PACKAGE_LIST=hw/host/packages.txt
+readonly HOST_SYSTEM="Benchwright's host is Debian 12 or 13"
 
-# Print all lists, one after the other: the host's and those of the kinds of targets.
+# Print all lists, one after the other, without their comments: the host's and those of the kinds of targets.
 package_lists() {
     local list
     for list in "$PACKAGE_LIST" targets/*/packages.txt; do
-        [[ ! -f $list ]] || cat "$list"
+        [[ ! -f $list ]] || sed 's/ *#.*//' "$list"
     done
 }
 
@@ -18,12 +19,12 @@ packages_missing() {
     local -A installed=()
     local -a names
     local name status version use source minimum
-    mapfile -t names < <(package_lists | awk '!/^#/ && NF { print $1 }')
+    mapfile -t names < <(package_lists | awk 'NF { print $1 }')
     while read -r name status version; do
         [[ $status == installed ]] && installed[$name]=$version
     done < <(dpkg-query -W -f '${Package} ${db:Status-Status} ${Version}\n' "${names[@]}" 2>/dev/null)
     while read -r name use source minimum; do
-        [[ -z $name || $name == \#* || " $1 " != *" $use "* ]] && continue
+        [[ -z $name || " $1 " != *" $use "* ]] && continue
         version=${installed[$name]:-}
         if [[ -z $version ]] ||
             { [[ $minimum != - ]] && dpkg --compare-versions "$version" lt "$minimum"; }; then
@@ -47,6 +48,16 @@ packages_unavailable() {
             if [[ $minimum == - ]] || dpkg --compare-versions "$version" ge "$minimum"; then found=yes; fi
         done < <(awk -v name="$name" '$1 == name { print $2 }' <<<"$known")
         [[ -n $found ]] || printf '  %s: %s\n' "$name" "needs ${minimum/#-/any version}, apt has ${newest:-none}"
+    done <<<"$1"
+}
+
+# Print the packages of source "backports" that apt would not take new enough by itself. $1: as of packages_missing.
+packages_from_backports() {
+    local name source minimum candidate
+    while read -r name source minimum; do
+        [[ $source == backports ]] || continue
+        candidate=$(LC_ALL=C apt-cache policy "$name" 2>/dev/null | awk '$1 == "Candidate:" { print $2 }')
+        [[ -n $candidate ]] && dpkg --compare-versions "$candidate" ge "$minimum" || printf '%s\n' "$name"
     done <<<"$1"
 }
 
@@ -105,20 +116,20 @@ services_disable_new() {
 packages_install() {
     local missing=$1 count before_units unavailable
     local -a from_main from_backports apt
-    mapfile -t from_main < <(awk '$2 == "main" { print $1 }' <<<"$missing")
-    mapfile -t from_backports < <(awk '$2 == "backports" { print $1 }' <<<"$missing")
     count=$(wc -l <<<"$missing")
     apt=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -y -q -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
 
     step_begin packages "installing $count Debian packages"
     before_units=$(units_enabled)
     step_run apt-update.log "${apt[@]}" update
+    mapfile -t from_backports < <(packages_from_backports "$missing")
+    mapfile -t from_main < <(awk '{ print $1 }' <<<"$missing" | grep -vxF -f <(printf '%s\n' "${from_backports[@]:--}"))
     if [[ ${#from_backports[@]} -gt 0 && $(os_release ID) == debian ]]; then
         backports_enable
     fi
     unavailable=$(packages_unavailable "$missing")
     [[ -z $unavailable ]] || die "$EXIT_MISSING" \
-        "packages: nothing was installed: this is $(os_release PRETTY_NAME), Benchwright's host is Debian 12, and apt has not:" \
+        "packages: nothing was installed: this is $(os_release PRETTY_NAME), $HOST_SYSTEM, and apt has not:" \
         "$unavailable"
     services_ban
     [[ ${#from_main[@]} -eq 0 ]] ||
@@ -138,12 +149,12 @@ packages_ensure() {
     local missing
     readonly PACKAGE_USES=$1
     command -v dpkg-query >/dev/null || die "$EXIT_MISSING" \
-        "packages: this is no Debian system (no dpkg-query); Benchwright's host is Debian 12." \
+        "packages: this is no Debian system (no dpkg-query); $HOST_SYSTEM." \
         "The programs that it needs are listed in $PACKAGE_LIST and targets/*/packages.txt."
     missing=$(packages_missing "$1")
     [[ -z $missing ]] && return 0
     [[ $(os_release ID) == debian ]] || printf '%-9s %s\n' packages \
-        "this is $(os_release PRETTY_NAME); Benchwright's host is Debian 12, and it has been tried on no other system"
+        "this is $(os_release PRETTY_NAME); $HOST_SYSTEM, and it has been tried on no other system"
     [[ $EUID -eq 0 ]] || die "$EXIT_MISSING" \
         "packages: missing or too old, and installing needs root:" \
         "$(awk '{ print "  " $1 ($2 == "backports" ? "  (from backports)" : "") }' <<<"$missing")" \

@@ -4,17 +4,18 @@
 #
 # What was fetched is kept in BENCHWRIGHT_CACHE/sources: another clone fetches nothing.
 
-# Fetch version $2 of source package $1 into the folder $3, by the machine's own apt source; its lists stay out of apt's own.
+# Fetch version $3 of source package $1 of suite $2 into the folder $4, from the mirror of the machine's own suite and by its keys;
+# its lists stay out of apt's own.
 sources_fetch() {
-    local package=$1 version=$2 folder=$3 suite sentry extension=list
+    local package=$1 suite=$2 version=$3 folder=$4 own sentry extension=list
     local -a options
-    suite=$(os_release VERSION_CODENAME)
-    sentry=$(apt_place "$suite")
-    [[ -n $sentry ]] || die "$EXIT_MISSING" "sources: apt has no source for Debian's suite \"$suite\" (component main)." \
+    own=$(os_release VERSION_CODENAME)
+    sentry=$(apt_place "$own")
+    [[ -n $sentry ]] || die "$EXIT_MISSING" "sources: apt has no source for Debian's suite \"$own\" (component main)." \
         "Add the suite to /etc/apt/sources.list and start again."
     [[ ${sentry%:*} != *.sources ]] || extension=sources
     mkdir -p "$folder"/apt/{parts,lists/partial,cache/archives/partial}
-    apt_entry deb-src "$suite" "$suite" "$sentry" >"$folder/apt/parts/source.$extension"
+    apt_entry deb-src "$own" "$suite" "$sentry" >"$folder/apt/parts/source.$extension"
     options=(-o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$folder/apt/parts"
         -o "Dir::State::lists=$folder/apt/lists" -o "Dir::Cache=$folder/apt/cache" -o APT::Sandbox::User=root)
     step_run "sources-$package-update.log" apt-get "${options[@]}" update
@@ -24,9 +25,9 @@ sources_fetch() {
     rm -rf "$folder/apt"
 }
 
-# Unpack and patch one row of sources.txt: package, version, file, hash, folder of patches.
+# Unpack and patch one row of sources.txt: package, suite, version, file, hash, folder of patches.
 sources_ensure_one() {
-    local package=$1 version=$2 file=$3 hash=$4 patches=$5 key kept directory=$BUILD_DIR/sources/$1 patch
+    local package=$1 suite=$2 version=$3 file=$4 hash=$5 patches=$6 key kept directory=$BUILD_DIR/sources/$1 patch
     kept=$(realpath -m "${BENCHWRIGHT_CACHE:-$HOME/.cache/benchwright}/sources")
     key="$hash $(cat "$patches"/*.patch | cksum)"
     [[ ! -d $directory ]] || ! stamp_matches "source-$package" "$key" || return 0
@@ -35,7 +36,7 @@ sources_ensure_one() {
     rm -rf "$directory"
     mkdir -p "$directory" "$kept" "$BUILD_DIR/log"
     if ! sha256sum --status -c - 2>/dev/null <<<"$hash  $kept/$file"; then
-        sources_fetch "$package" "$version" "$kept/$package.$$"
+        sources_fetch "$package" "$suite" "$version" "$kept/$package.$$"
         sha256sum --status -c - <<<"$hash  $kept/$package.$$/$file" ||
             die "$EXIT_MISSING" "sources: $file has another SHA-256 than hw/host/sources.txt says."
         mv -f "$kept/$package.$$/$file" "$kept/$file"
@@ -53,8 +54,8 @@ sources_ensure_one() {
 
 # Bring all sources up to sources.txt and our patches.
 sources_ensure() {
-    local package version file hash patches
-    while read -r package version file hash patches; do
-        sources_ensure_one "$package" "$version" "$file" "$hash" "$patches"
+    local package suite version file hash patches
+    while read -r package suite version file hash patches; do
+        sources_ensure_one "$package" "$suite" "$version" "$file" "$hash" "$patches"
     done < <(grep -v -e '^#' -e '^$' hw/host/sources.txt)
 }

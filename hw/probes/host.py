@@ -46,9 +46,9 @@ def parse_package_list(text: str) -> list[ListedPackage]:
     """
     packages: list[ListedPackage] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip() or line.startswith("#"):
+        columns = line.partition("#")[0].split()
+        if not columns:
             continue
-        columns = line.split()
         if len(columns) != 4:
             raise ValueError(
                 f"packages.txt:{number}: {len(columns)} columns, must be 4: package use source minimum"
@@ -117,8 +117,8 @@ def judge_packages(
             ["too old: " + ", ".join(old)] if old else []
         )
         if system:
-            words.insert(0, f"{system}, and Benchwright's host is Debian 12")
-            remedy = f"take Debian 12; {SET_UP} says, before it installs, what apt lacks here"
+            words.insert(0, f"{system}, and Benchwright's host is Debian 12 or 13")
+            remedy = f"take Debian 12 or 13; {SET_UP} says, before it installs, what apt lacks here"
             return Capability(key, State.MISSING, "; ".join(words), remedy)
         return Capability(key, State.MISSING, "; ".join(words), SET_UP)
     return Capability(key, State.OK, f"all {len(listed)} present")

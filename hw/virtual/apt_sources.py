@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shlex
 from dataclasses import dataclass
@@ -62,35 +63,60 @@ def read_host_sources(etc: Path = HOST_ETC) -> tuple[Source, ...]:
 
 
 def guest_sources(
-    suite: str, extra_suites: tuple[str, ...], sources: tuple[Source, ...], updates: bool = True
+    suite: str,
+    extra_suites: tuple[str, ...],
+    sources: tuple[Source, ...],
+    updates: bool = True,
+    own: str = "",
 ) -> tuple[Source, ...]:
     """Choose and complete the sources of a guest.
 
-    Sources of `suite`, its updates and its security suite are taken as they are. An extra suite that the host
-    has not enabled is derived from the mirror that carries `suite`, which is where Debian keeps it.
+    Sources of `suite`, its updates and its security suite are taken as they are. Where the host has none,
+    they are derived from those of the host's own release: its mirrors and keys have it, too. An extra suite
+    that the host has not enabled is derived from the mirror that carries `suite`: Debian keeps it there.
 
     Args:
         suite: Debian's code name, such as `bookworm`.
         extra_suites: Further suites that must be there, such as `bookworm-backports`.
         sources: The host's sources.
         updates: Whether the suite's updates and security updates are taken, too.
+        own: The host's release; by default as os-release says.
 
     Raises:
-        CapabilityError: The host has no source for `suite`.
+        CapabilityError: The host has no source for `suite`, nor one of its own release.
     """
+    if not any(source.suite == suite and "main" in source.components for source in sources):
+        sources = _of_another_release(suite, own or _own_release(), sources)
     wanted = (suite, *((f"{suite}-updates", f"{suite}-security") if updates else ()), *extra_suites)
     chosen = [source for source in sources if source.suite in wanted and "main" in source.components]
     base = next((source for source in chosen if source.suite == suite), None)
     if base is None:
         raise CapabilityError(
             f"no apt source of this machine carries {suite} main (read {HOST_ETC}/sources.list and "
-            f"sources.list.d): the guest images are made from it; add one, or run on a Debian {suite} machine"
+            f"sources.list.d), and none its own release, from which it would be derived: add one"
         )
     present = {source.suite for source in chosen}
     missing = [extra for extra in extra_suites if extra not in present]
     derived = [Source(base.uri, extra, ("main",), base.trust) for extra in missing]
     only_main = [Source(source.uri, source.suite, ("main",), source.trust) for source in chosen]
     return tuple(dict.fromkeys([*only_main, *derived]))
+
+
+def _own_release() -> str:
+    try:
+        return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
+    except OSError:
+        return ""
+
+
+def _of_another_release(suite: str, own: str, sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    """Return the sources of the host's own release with the name of another release in its place."""
+    pockets = {own: suite} | {f"{own}-{name}": f"{suite}-{name}" for name in ("updates", "security")}
+    return tuple(
+        Source(source.uri, pockets[source.suite], source.components, source.trust)
+        for source in sources
+        if own and source.suite in pockets
+    )
 
 
 def _parse_deb822(text: str) -> list[Source]:

@@ -151,7 +151,7 @@ def _make_root(recipe: Recipe, tree: BuildTree) -> None:
     argv = ["mmdebstrap", "--mode=root", "--format=directory", f"--architectures={recipe.architecture}"]
     argv += image_unpacked.OPTIONS if recipe.foreign else ["--variant=essential"]
     argv += [f"--include={','.join(recipe.packages)}", "--aptopt=APT::Install-Recommends false"]
-    argv += [f"--aptopt={line}" for line in _host_transport_options()]
+    argv += [f"--aptopt={line}" for line in host_transport_options()]
     argv += [f"--dpkgopt=path-exclude={pattern}" for pattern in recipe.exclude]
     argv += [f"--extract-hook={fetch}"]
     if recipe.foreign:
@@ -161,7 +161,7 @@ def _make_root(recipe: Recipe, tree: BuildTree) -> None:
         image_unpacked.configure(tree.root, recipe)
 
 
-def _host_transport_options() -> list[str]:
+def host_transport_options() -> list[str]:
     """Return the host's apt settings on how archives are reached, such as a proxy: the build obeys them."""
     options: list[str] = []
     for scheme in ("Acquire::http", "Acquire::https"):

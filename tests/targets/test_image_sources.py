@@ -97,7 +97,24 @@ def test_updates_can_be_left_out() -> None:
     assert guest_sources("bookworm", (), (base, updates, security), updates=False) == (base,)
 
 
-def test_host_without_the_suite_is_told_so() -> None:
-    other = Source("http://mirror.invalid/debian", "trixie", ("main",), ())
+def test_another_release_is_derived_from_the_mirrors_of_the_own_one() -> None:
+    trust = (("Signed-By", KEY),)
+    own, security, other = (
+        Source(f"http://mirror.invalid/{folder}", suite, ("main", "contrib"), trust)
+        for folder, suite in (("debian", "trixie"), ("security", "trixie-security"), ("more", "sid"))
+    )
+    found = guest_sources("bookworm", ("bookworm-backports",), (other, own, security), own="trixie")
+    assert found == tuple(
+        Source(f"http://mirror.invalid/{folder}", suite, ("main",), trust)
+        for folder, suite in (
+            ("debian", "bookworm"),
+            ("security", "bookworm-security"),
+            ("debian", "bookworm-backports"),
+        )
+    )
+
+
+def test_host_without_the_suite_and_its_own_is_told_so() -> None:
+    other = Source("http://mirror.invalid/debian", "sid", ("main",), ())
     with pytest.raises(CapabilityError, match="bookworm main"):
-        guest_sources("bookworm", (), (other,))
+        guest_sources("bookworm", (), (other,), own="trixie")

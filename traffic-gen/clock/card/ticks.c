@@ -31,7 +31,7 @@ static int64_t measure_point(uint64_t *ticks)
 uint64_t ticks_hz(void)
 {
 	int64_t first_monotonic_raw_ns, last_monotonic_raw_ns;
-	uint64_t hz, first, last;
+	uint64_t hz, first = 0, last = 0;
 
 	if (port_counter_kind() == PORT_COUNTER_NONE)
 		return 0;
