@@ -28,8 +28,9 @@ qualify:
 	echo "$$code" >"$$QUALIFY_EXIT_FILE"; exit "$$code"
 """
 
-# Stands for `python -m reports stalled RUN`: true of the runs that the file names.
+# Stands for `python -m reports stalled RUN`: true of the runs that the file names; and for the clean root.
 PYTHON = """#!/bin/sh
+[ "$1 $2" != "-m tests.clean_root" ] || exit "$(cat clean-root-code)"
 [ "$1 $2 $3" = "-m reports stalled" ] || exit 2
 grep -qx "$(basename "$4")" stalled
 """
@@ -37,7 +38,7 @@ LINT = '#!/bin/sh\necho "$@" >linted\nexit "$(cat lint-code)"\n'
 TESTS = (
     '#!/bin/sh\n[ "$1" = again ] || exit 2\ncp .build/log/test-failed.txt again\nexit "$(cat again-code)"\n'
 )
-CODES = ("setup", "images", "lint", "again")
+CODES = ("setup", "images", "lint", "again", "clean-root")
 
 
 class Project:
@@ -138,7 +139,7 @@ def test_no_attempt_is_begun_that_would_not_end_in_time(project: Project) -> Non
 def test_each_step_says_its_time_and_what_was_stolen(project: Project) -> None:
     done = project.run()
     assert [line.split()[0] for line in project.lines("results/ci/steps.txt")] == [
-        "set-up", "images", "lint", "tests", "qualification",
+        "set-up", "images", "lint", "tests", "clean", "qualification",
     ]  # fmt: skip
     assert all(
         "min" in line and "s stolen, exit code 0" in line for line in project.lines("results/ci/steps.txt")
@@ -150,7 +151,8 @@ def test_each_step_says_its_time_and_what_was_stolen(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "exit_code", "qualified"), [("setup", 1, 0), ("images", 1, 0), ("lint", 1, 1)]
+    ("step", "exit_code", "qualified"),
+    [("setup", 1, 0), ("images", 1, 0), ("lint", 1, 1), ("clean-root", 1, 1)],
 )
 def test_a_step_that_fails(project: Project, step: str, exit_code: int, qualified: int) -> None:
     project.end_with(step, 1)

@@ -106,8 +106,17 @@ def parts(fuzz_s: int, bench: str, root: Path = ROOT) -> tuple[Part, ...]:
         (Step((_PYTHON, "-m", "tests.mutants", "--no-qualification")),), 6 * _HOUR_S,
         names.from_log(r"^[A-Za-z ]+ (\S+) +NOT FOUND", " "),
     )  # fmt: skip
+    clean_root = Part(
+        "clean-root", "the first commands in new roots of Debian 12 and 13, and with packages taken out",
+        (
+            Step((_PYTHON, "-m", "tests.clean_root", "--anew")),
+            Step((_PYTHON, "-m", "tests.clean_root", "--take-out")),
+        ),
+        3 * _HOUR_S, names.from_log(r"^clean root: failed: (.+)$", "\n"),
+    )  # fmt: skip
     return (
         lint,
+        clean_root,
         pdfa,
         influxdb2,
         test_all,
