@@ -23,6 +23,7 @@ from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchwrightError, ConfigError
 from hw.reservation import reserve
 from hw.scratch import scratch_folder
+from hw.virtual.prepare import missing, prepare
 from reports.errors import ReportError
 from reports.run.folder import RESULTS, RunFolder
 from reports.run.outcome import (
@@ -72,6 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     others = [name for name in spec.targets if name not in targets]
     if others and not named_targets(options.targets, options.robot):
         print(f"profile {options.profile} takes only by name (TARGETS=NAME): {', '.join(others)}", flush=True)
+    try:
+        prepare(missing(spec, targets))
+    except BenchwrightError as error:
+        print(f"qualify: {error}", file=sys.stderr)
+        return error.exit_code
     with scratch_folder() as outputs:
         named = [f"profile={options.profile}"]
         named += [f"{name}@{spec.targets[name].provisioning}" for name in targets]

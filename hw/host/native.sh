@@ -56,10 +56,10 @@ native_cross_program() {
     sed -n "s/^$2 *= *\[\{0,1\}'\([^']*\)'.*/\1/p" "$1"
 }
 
-# Set MESON_ARGUMENTS for variant $1.
+# Set MESON_ARGUMENTS for variant $1, with the tests of C or without: $2, true or false.
 native_arguments() {
     local cross
-    MESON_ARGUMENTS=(--buildtype=debugoptimized -Dwerror=true)
+    MESON_ARGUMENTS=(--buildtype=debugoptimized -Dwerror=true "-Dtests=$2")
     case $1 in
         linux) ;;
         static) MESON_ARGUMENTS+=(-Dstatic=true) ;;
@@ -78,11 +78,13 @@ native_key() {
         "${2:+$(command -v "$(native_cross_program "$2" exe_wrapper)")}" "${2:+$(cksum <"$2")}" targets/*/src/meson.build
 }
 
-# Bring variant $1 up to the sources, in .build/$1. Prints nothing where nothing has changed.
+# Bring variant $1 up to the sources, in .build/$1. Prints nothing where nothing has changed. What was built with the tests serves
+# whoever asks for none of them (NATIVE_TESTS=false).
 native_ensure_variant() {
-    local variant=$1 directory=$BUILD_DIR/$1 compiler=gcc cross key
+    local variant=$1 directory=$BUILD_DIR/$1 compiler=gcc cross key tests=${NATIVE_TESTS:-true}
     local -a MESON_ARGUMENTS
-    native_arguments "$variant"
+    ! grep -qs -e -Dtests=true "$BUILD_DIR/stamp/native-$variant" || tests=true
+    native_arguments "$variant" "$tests"
     # A cross file names its compiler; CC would mean the build machine's.
     if cross=$(native_cross_file "$variant"); then
         compiler=$(native_cross_program "$cross" c)

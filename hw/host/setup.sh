@@ -40,5 +40,6 @@ flock -n 9 || {
 packages_ensure "$uses"
 python_ensure "$use"
 mapfile -t cross_variants < <(native_cross_variants)
+[[ $use == dev ]] || NATIVE_TESTS=false
 native_ensure linux static "${cross_variants[@]}"
 printf '%-9s %s\n' setup "ready after $SECONDS s"

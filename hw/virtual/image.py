@@ -33,8 +33,6 @@ from hw.virtual.machine import MachineType
 
 UNUSED_MAX_S = 30 * 86_400
 _BUILD_PREFIX = ".build-"
-_LOCK_FILE = ".lock"
-_LOG_FILE = "build.log"
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ def find(role: str, kind: str = DEFAULT_KIND) -> ImageSet | None:
 def build_or_get(role: str, progress: Progress | None = None, kind: str = DEFAULT_KIND) -> ImageSet:
     """Return the image set of a role; build it first where the cache has none (about a minute).
 
-    Any number of processes may call this at once: one builds, the others wait for it.
+    Any number of processes and threads may call this at once: one builds a kind, the others wait for it.
 
     Args:
         role: `target`, `producer` or `impair`.
@@ -138,11 +136,11 @@ def build_or_get(role: str, progress: Progress | None = None, kind: str = DEFAUL
         CapabilityError: The machine lacks a program, root or an apt source.
         BenchError: A step of the build failed; names the log.
     """
-    say = progress or _say_on_stderr
+    say = progress or say_on_stderr
     found = find(role, kind)
     if found is None:
         cache = make_cache(cache_folder())
-        with _build_lock(cache, say):
+        with _build_lock(cache, kind, say):
             found = find(role, kind) or _build(role, kind, cache, say)
     with suppress(OSError):  # of a cache that somebody else has filled, and that may be read alone
         os.utime(found.manifest)  # its time says when the set was last used
@@ -161,15 +159,10 @@ def prune(unused_max_s: float = UNUSED_MAX_S, progress: Progress | None = None) 
     Returns:
         The digests of the removed sets.
     """
-    say = progress or _say_on_stderr
+    say = progress or say_on_stderr
     cache = cache_folder()
     if not cache.is_dir():
         return []
-    with _build_lock(cache, say):
-        return _prune_locked(cache, unused_max_s, say)
-
-
-def _prune_locked(cache: Path, unused_max_s: float, say: Progress) -> list[str]:
     removed: list[str] = []
     current = {image_recipe.digest(kind) for kind in image_recipe.RECIPES}
     now_s = time.time()
@@ -177,10 +170,13 @@ def _prune_locked(cache: Path, unused_max_s: float, say: Progress) -> list[str]:
         manifest = folder / image_build.MANIFEST_FILE
         if folder.name in current or not manifest.is_file():
             continue
-        unused_s = now_s - manifest.stat().st_mtime
+        try:
+            unused_s = now_s - manifest.stat().st_mtime
+        except FileNotFoundError:  # somebody else removes it
+            continue
         if unused_s >= unused_max_s:
-            manifest.unlink()  # first, so that nobody finds half a set
-            shutil.rmtree(folder)
+            manifest.unlink(missing_ok=True)  # first, so that nobody finds half a set
+            shutil.rmtree(folder, ignore_errors=True)
             say(f"guest image: removed {folder.name[:12]}, unused for {unused_s / 86_400:.0f} days")
             removed.append(folder.name)
     return removed
@@ -190,14 +186,15 @@ def _build(role: str, kind: str, cache: Path, say: Progress) -> ImageSet:
     """Build under the lock: in a folder of its own, moved into place as a whole."""
     recipe = image_recipe.recipe_of(kind)
     image_build.require_programs(recipe)
-    for stale in cache.glob(f"{_BUILD_PREFIX}*"):
+    prefix = f"{_BUILD_PREFIX}{kind}-"
+    for stale in cache.glob(f"{prefix}*"):
         shutil.rmtree(stale)  # of a build that was killed: the lock is ours
-    _prune_locked(cache, UNUSED_MAX_S, say)
+    prune(UNUSED_MAX_S, say)
     start_s = time.monotonic()
     digest = image_recipe.digest(kind)
-    scratch = Path(tempfile.mkdtemp(prefix=_BUILD_PREFIX, dir=cache))
+    scratch = Path(tempfile.mkdtemp(prefix=prefix, dir=cache))
     scratch.chmod(0o755)
-    log = cache / _LOG_FILE
+    log = cache / f"build-{kind}.log"
     log.write_text("", encoding="utf-8")
     try:
         tree = BuildTree(output=scratch / "output", work=scratch / "work", log=log)
@@ -217,8 +214,8 @@ def _build(role: str, kind: str, cache: Path, say: Progress) -> ImageSet:
 
 
 @contextmanager
-def _build_lock(cache: Path, say: Progress) -> Generator[None]:
-    with lock_file(cache / _LOCK_FILE) as lock:
+def _build_lock(cache: Path, kind: str, say: Progress) -> Generator[None]:
+    with lock_file(cache / f".lock-{kind}") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -227,7 +224,8 @@ def _build_lock(cache: Path, say: Progress) -> Generator[None]:
         yield
 
 
-def _say_on_stderr(line: str) -> None:
+def say_on_stderr(line: str) -> None:
+    """Print a line of progress."""
     print(line, file=sys.stderr, flush=True)
 
 

@@ -12,13 +12,13 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 from hw.errors import BenchError, CapabilityError
 from hw.reservation import lock_file
 from hw.virtual import image
+from hw.virtual.image import Progress
 
 WINE_FOLDER = Path("/usr/lib/wine")
 """Where Debian's package wine64 puts the programs; it puts none into PATH."""
@@ -69,24 +69,46 @@ def wine_version() -> str:
     return done.stdout.strip()
 
 
-def prefix_or_make() -> Path:
+def is_made() -> bool:
+    """Return whether the cache has the prefix of this machine's Wine.
+
+    Raises:
+        CapabilityError: Wine is not installed.
+    """
+    return (image.cache_folder().parent / "windows" / digest()).exists()
+
+
+def digest() -> str:
+    """Return the name in the cache of the prefix of this machine's Wine.
+
+    Raises:
+        CapabilityError: Wine is not installed.
+    """
+    return hashlib.sha256(f"{wine_version()} {RECIPE} {SETTINGS}".encode()).hexdigest()[:12]
+
+
+def prefix_or_make(progress: Progress | None = None) -> Path:
     """Return the cached prefix of this machine's Wine, making it where need be: 15 s, the first time.
+
+    Args:
+        progress: Gets one line when it is made; default: stderr.
 
     Raises:
         BenchError: It cannot be made.
         CapabilityError: Wine is not installed, or the cache cannot be written.
     """
-    digest = hashlib.sha256(f"{wine_version()} {RECIPE} {SETTINGS}".encode()).hexdigest()[:12]
+    name = digest()
     cache = image.make_cache(image.cache_folder().parent / "windows")
-    prefix = cache / digest
+    prefix = cache / name
     with lock_file(cache / "lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not prefix.exists():
             start_s = time.monotonic()
-            _make(cache / f"{digest}.new")
-            (cache / f"{digest}.new").rename(prefix)
+            _make(cache / f"{name}.new")
+            (cache / f"{name}.new").rename(prefix)
             took_s = time.monotonic() - start_s
-            print(f"Windows prefix: ready after {took_s:.0f} s ({prefix})", file=sys.stderr, flush=True)
+            say = progress or image.say_on_stderr
+            say(f"Windows prefix: ready after {took_s:.0f} s ({prefix})")
     return prefix
 
 

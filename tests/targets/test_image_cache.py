@@ -103,7 +103,7 @@ def test_second_builder_waits_for_the_first(cache: Path) -> None:
         said.append(line)
         waiting.set()
 
-    with (cache / ".lock").open("a") as first:
+    with (cache / ".lock-linux-rt").open("a") as first:
         fcntl.flock(first, fcntl.LOCK_EX)
         second = threading.Thread(target=image.build_or_get, args=("target", hear))
         second.start()
