@@ -53,6 +53,12 @@ PYTHON := .build/venv/bin/python
 GIVEN := PROFILE BENCH TARGETS STACKS SUITE EARLIER ROBOT_OPTIONS RUN TEST PARTS HOURS FUZZ_S TRENDS_OPTIONS
 unexport $(GIVEN)
 $(foreach name,$(GIVEN),$(eval export G_$(name) := $$(value $(name))))
+# A name that is not known is misspelt: what it should have said would be left out without a word.
+KNOWN := $(GIVEN) BENCHWRIGHT_CACHE QUALIFY_EXIT_FILE QUALIFY_RUN_FILE
+UNKNOWN := $(strip $(foreach name,$(.VARIABLES),$(if $(filter command line,$(origin $(name))),$(filter-out $(KNOWN) MAKEFLAGS MFLAGS MAKEOVERRIDES -*,$(name)))))
+ifneq ($(UNKNOWN),)
+$(error no such variable: $(UNKNOWN); there are $(GIVEN))
+endif
 # Split a variable into the array `words`, with quotes as a shell understands them.
 split = readarray -d '' -t words < <(xargs -r printf '%s\0' <<<"$$G_$(1)")
 

@@ -96,22 +96,23 @@ def examine(bench: Path | None) -> tuple[list[Capability], list[Verdict]]:
     capabilities = probe_machine()
     measurements = VIRTUAL_MEASUREMENTS
     if bench is not None:
-        found, virtual = _probe_bench(bench)
-        capabilities += found
+        found, virtual, without = _probe_bench(bench)
+        capabilities += [capability for capability in found if capability.key not in without]
         measurements = VIRTUAL_BENCH_MEASUREMENTS if virtual else HARDWARE_MEASUREMENTS
+        measurements = tuple(m for m in measurements if without.isdisjoint(m.needs))
         if virtual:
             measurements = tuple(Measurement(m.name, ("bench", *m.needs), m.helps) for m in measurements)
     by_key = {capability.key: capability for capability in capabilities}
     return capabilities, [judge(measurement, by_key) for measurement in measurements]
 
 
-def _probe_bench(path: Path) -> tuple[list[Capability], bool]:
-    """Probe the bench of a file; the second value says whether the project builds that bench itself."""
+def _probe_bench(path: Path) -> tuple[list[Capability], bool, frozenset[str]]:
+    """Probe the bench of a file, as `hw.probes.bench.bench` does."""
     try:
         from hw.probes import bench
     except ModuleNotFoundError as error:
         missing = Capability("bench", State.MISSING, f"not read: no Python module {error.name}", "make setup")
-        return [missing], True
+        return [missing], True, frozenset()
     return bench.bench(path)
 
 

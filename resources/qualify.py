@@ -16,13 +16,16 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, TextIO
 
 from hw.bench import BenchSpec, load_bench
-from hw.errors import BenchwrightError, ConfigError
+from hw.errors import BenchwrightError, CapabilityError, ConfigError
 from hw.reservation import reserve
-from hw.scratch import scratch_folder
+from hw.scratch import remove_orphans, scratch_folder
 from hw.virtual.prepare import missing, prepare
 from reports.errors import ReportError
 from reports.run.folder import RESULTS, RunFolder
@@ -49,6 +52,10 @@ ROBOT_FILES = Path(".build", "robot")
 RUN_FILE = "run-folder.txt"
 """Into it the listener writes which run folder is this run's own."""
 
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""An interrupt, the end of a job, a terminal that is closed: each closes the bench and saves the run."""
+
+_RELAY_BYTES = 65_536
 _NAMES_TARGET = re.compile(r"(--variable=)?TARGET:")
 _NAMES_STACK = re.compile(r"(--variable=)?STACK:")
 
@@ -63,13 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         require_suite(options.suite)
         require_one_choice(options.stacks, options.robot)
         require_stacks((spec.targets[name].provisioning for name in targets), options.stacks)
+        require_root(spec)
         require_free(spec)
     except BenchwrightError as error:
         print(f"qualify: {error}", file=sys.stderr)
         return error.exit_code
-    if os.geteuid() != 0 and spec.virtual is not None:
-        print("qualify: a virtual bench needs root: it makes network namespaces", file=sys.stderr)
-        return NO_CAPABILITY
     others = [name for name in spec.targets if name not in targets]
     if others and not named_targets(options.targets, options.robot):
         print(f"profile {options.profile} takes only by name (TARGETS=NAME): {', '.join(others)}", flush=True)
@@ -78,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BenchwrightError as error:
         print(f"qualify: {error}", file=sys.stderr)
         return error.exit_code
+    remove_orphans()
     with scratch_folder() as outputs:
         named = [f"profile={options.profile}"]
         named += [f"{name}@{spec.targets[name].provisioning}" for name in targets]
@@ -218,6 +224,16 @@ def require_suite(suite: Path) -> None:
         raise ConfigError(f"--suite {suite}: must be a .robot file, or a folder with some")
 
 
+def require_root(spec: BenchSpec) -> None:
+    """Refuse a virtual bench to a user who cannot build it.
+
+    Raises:
+        CapabilityError: The user is not root.
+    """
+    if os.geteuid() != 0 and spec.virtual is not None:
+        raise CapabilityError("a virtual bench needs root: it makes network namespaces")
+
+
 def require_free(spec: BenchSpec) -> None:
     """Say that a bench is held, once, instead of in every suite.
 
@@ -242,28 +258,73 @@ def _run_robot(options: argparse.Namespace, targets: Sequence[str], folder: Path
         *("--prerunmodifier", ":".join(["resources.every_target.EveryTarget", *targets])),
         *("--prerunmodifier", ";".join(["resources.requirement_tests.RequirementTests", *variables])),
         *("--outputdir", str(folder), "--xunit", "xunit.xml"),
+        *("--consolecolors", "on" if sys.stdout.isatty() else "off"),
         *options.robot,
         str(options.suite),
     ]
     # A session of its own: an interrupt of the terminal comes to this process alone and is handed on once. A
-    # second one ends Robot at once; the next start then fixes what is left.
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-
+    # second one ends Robot at once; the next start then fixes what is left. Nor does Robot write to the
+    # terminal itself, which may be closed before the run is over.
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    relays = relay(process)
     handed_on: list[int] = []
 
     def hand_on(number: int, _frame: object) -> None:
         handed_on.append(number)
-        print("qualify: interrupted: closing the bench and saving what was measured", file=sys.stderr)
-        process.send_signal(number)
+        say_on(sys.stderr, "qualify: interrupted: closing the bench and saving what was measured")
+        process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
 
-    before = {number: signal.signal(number, hand_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    # Who ignores SIGHUP, as under nohup, goes on when the terminal is closed.
+    ending = [number for number in ENDING_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, hand_on) for number in ending}
     try:
         code = process.wait()
+        for each in relays:
+            each.join()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     # Robot's own code counts the tests that an interrupt has ended as failed.
     return ROBOT_INTERRUPTED if handed_on else code
+
+
+def relay(process: subprocess.Popen[bytes]) -> tuple[threading.Thread, threading.Thread]:
+    """Write what a process prints to this one's outputs; what nobody reads any more is dropped."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+
+    def copy(source: BinaryIO, output: TextIO) -> None:
+        for chunk in iter(lambda: os.read(source.fileno(), _RELAY_BYTES), b""):
+            with _to_nobody(output):
+                output.buffer.write(chunk)
+                output.flush()
+
+    pairs = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+    threads = [threading.Thread(target=copy, args=pair, daemon=True) for pair in pairs]
+    for thread in threads:
+        thread.start()
+    return threads[0], threads[1]
+
+
+def say_on(output: TextIO, text: str) -> None:
+    """Print a line to an output that may be gone."""
+    with _to_nobody(output):
+        print(text, file=output, flush=True)
+
+
+@contextmanager
+def _to_nobody(output: TextIO) -> Generator[None]:
+    """Drop what is written to a closed terminal, or to a reader that has seen enough, from then on."""
+    try:
+        yield
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
 
 
 def exit_code(robot_code: int, came_out: RunOutcome) -> int:
@@ -294,14 +355,14 @@ def _summarise(run: RunFolder, came_out: RunOutcome, code: int, advice: str) -> 
     }
     counts = ", ".join(f"{count} {outcome}" for outcome, count in came_out.counts.items() if count)
     marked = " (SIMULATED)" if run.manifest.simulated else ""
-    print(f"Verdict: {words[code]}{marked}: {counts or 'no measurement'}")
+    say_on(sys.stdout, f"Verdict: {words[code]}{marked}: {counts or 'no measurement'}")
     for reason in (*came_out.missed, *came_out.reasons):
-        print(f"         {reason}")
+        say_on(sys.stdout, f"         {reason}")
     if advice:
-        print(f"History: {advice}")
-    print(f"Report:  {run.path / 'qualification.html'}")
+        say_on(sys.stdout, f"History: {advice}")
+    say_on(sys.stdout, f"Report:  {run.path / 'qualification.html'}")
     if code != PASS:
-        print(f"Next:    what did not pass stands under its verdict; what to do: {NEXT_STEPS}")
+        say_on(sys.stdout, f"Next:    what did not pass stands under its verdict; what to do: {NEXT_STEPS}")
 
 
 if __name__ == "__main__":

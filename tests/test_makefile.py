@@ -103,3 +103,17 @@ def test_the_name_of_a_benchmark_is_a_name(project: Path, tmp_path: Path) -> Non
     found = made(project, f"bench-x$$(touch {tmp_path}-run)", {})
     assert found[0] == "-m"
     assert not Path(f"{tmp_path}-run").exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_misspelt_variable_is_refused(project: Path, command: str) -> None:
+    argv = ["make", "-s", command, "PROFIL=ci"]
+    done = subprocess.run(argv, cwd=project, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "no such variable: PROFIL; there are PROFILE BENCH" in done.stderr
+    assert done.stdout == ""
+
+
+def test_every_documented_variable_is_known(project: Path) -> None:
+    given = dict.fromkeys((*GIVEN, "HOURS", "BENCHWRIGHT_CACHE"), "x")
+    assert made(project, "qualify", given)

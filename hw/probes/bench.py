@@ -6,7 +6,6 @@ from __future__ import annotations
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from hw.bench import BenchSpec, load_bench
@@ -15,20 +14,23 @@ from hw.drivers.labgrid_api import service_address
 from hw.errors import BenchError, ConfigError
 from hw.labgrid_file import open_labgrid
 from hw.oscilloscopes import OscilloscopeSpec
+from hw.scratch import scratch_folder
+from hw.virtual.prepare import has_guests
 
 REACH_TIMEOUT_S = 2.0
 
 
-def bench(path: Path) -> tuple[list[Capability], bool]:
+def bench(path: Path) -> tuple[list[Capability], bool, frozenset[str]]:
     """Probe a bench.
 
     Returns:
-        Its capabilities, and whether the project builds it on this machine. All keys are there even if the
-        file cannot be read.
+        Its capabilities, whether the project builds it on this machine, and the keys of what it is then meant
+        to be without: nothing that needs them is measured on it. All keys are there even if the file cannot
+        be read.
     """
     try:
         spec = load_bench(path)
-        with TemporaryDirectory() as folder:
+        with scratch_folder("doctor") as folder:
             # Opens nothing of the bench, and refuses what labgrid does not know.
             addresses = service_addresses(open_labgrid(spec, Path(folder)))
     except (ConfigError, BenchError) as error:
@@ -43,14 +45,31 @@ def bench(path: Path) -> tuple[list[Capability], bool]:
             Capability(key, State.MISSING, "bench file not read")
             for key in ("targets", "topology", "impairment", "capture", "witness", "edges", "oscilloscopes")
         ]
-        return broken + parts, False
+        return broken + parts, False, frozenset()
     unreachable: dict[str, str] = {} if spec.virtual else reach(addresses)
     silent = reach(oscilloscope_addresses(spec.oscilloscopes))
-    return [
-        *judge_bench(spec, unreachable),
-        judge_edges(spec),
-        judge_oscilloscopes(spec, silent),
-    ], spec.virtual is not None
+    return (
+        [
+            *judge_bench(spec, unreachable),
+            judge_edges(spec),
+            judge_oscilloscopes(spec, silent),
+        ],
+        spec.virtual is not None,
+        _without(spec),
+    )
+
+
+def _without(spec: BenchSpec) -> frozenset[str]:
+    """Return the keys of what a virtual bench has no part for; somebody may still add it to a real one."""
+    if spec.virtual is None:
+        return frozenset()
+    has = {
+        "impairment": spec.impairment is not None,
+        "edges": any(target.edges is not None for target in spec.targets.values()),
+        "oscilloscopes": bool(spec.oscilloscopes),
+        **dict.fromkeys(("qemu", "accelerator"), has_guests(spec)),
+    }
+    return frozenset(key for key, there in has.items() if not there)
 
 
 def oscilloscope_addresses(specs: dict[str, OscilloscopeSpec]) -> dict[str, tuple[str, int]]:

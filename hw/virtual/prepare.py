@@ -20,6 +20,15 @@ _GUESTS = ("VirtualGuest", "VirtualBoard")
 _WINDOWS = "VirtualWindows"
 
 
+def has_guests(spec: BenchSpec) -> bool:
+    """Return whether any machine of a bench is a guest of QEMU."""
+    return any(
+        resource["cls"] in _GUESTS
+        for machine in spec.labgrid_targets.values()
+        for resource in in_list_form(machine.get("resources"))
+    )
+
+
 def missing(spec: BenchSpec, targets: Collection[str]) -> Makers:
     """Return what has to be made before machines of a bench can be powered.
 

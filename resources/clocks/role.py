@@ -11,7 +11,6 @@ import io
 import re
 import shlex
 import tarfile
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 from hw.answers import answers_of, json_line
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.protocols import CommandResult, Node
+from hw.scratch import scratch_folder
 from hw.tools import local_tool
 from resources.clocks.kind import ARCHIVE, load_clock_kind
 from resources.tools.fetched import plain_names
@@ -131,7 +131,7 @@ class ClockRole:
         path = f"{self._kind.folder}/{file}"
         if self._kind.transfer == ARCHIVE:
             return self.node.run(["tail", "-n", f"+{first}", path], check=False).stdout
-        with tempfile.TemporaryDirectory() as scratch, suppress(BenchError):
+        with scratch_folder("clock-log") as scratch, suppress(BenchError):
             copy = Path(scratch) / "log"
             self.node.get(path, copy)
             text = copy.read_text(encoding="utf-8", errors="replace")
@@ -183,7 +183,7 @@ class ClockRole:
         stacks = sorted((clock / "stacks").iterdir())
         content |= {f"script/stacks/{file.name}": file.read_bytes() for file in stacks}
         content |= {f"config/{name}": text.encode() for name, text in files.items()}
-        with tempfile.TemporaryDirectory() as scratch:
+        with scratch_folder("clock-stack") as scratch:
             if kind.transfer == ARCHIVE:
                 self._bring_archive(content, Path(scratch) / ARCHIVE_FILE)
             else:

@@ -6,13 +6,13 @@ On real machines the card is hardware that follows the time server by itself, an
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from hw.errors import BenchError
 from hw.open_bench import OpenBench
+from hw.scratch import scratch_folder
 from resources.tools.jobs import end_and_fetch
 
 PAGE_CLOCK = "card:"
@@ -30,10 +30,10 @@ def make_page(bench: OpenBench, node: str, clock: str) -> None:
     """
     if not clock.startswith(PAGE_CLOCK) or bench.virtual.timecard_page(node) is not None:
         return
-    with tempfile.NamedTemporaryFile() as page:
-        page.write(bytes(PAGE_BYTES))
-        page.flush()
-        bench.node(node).put(Path(page.name), clock.removeprefix(PAGE_CLOCK))
+    with scratch_folder("timecard") as scratch:
+        page = Path(scratch) / "page"
+        page.write_bytes(bytes(PAGE_BYTES))
+        bench.node(node).put(page, clock.removeprefix(PAGE_CLOCK))
 
 
 @contextmanager

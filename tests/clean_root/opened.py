@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Note each file that is opened on a file system, by fanotify(7): whoever opens it, in whatever namespace."""
+"""Note each file that is opened below a folder, by fanotify(7): whoever opens it, in whatever namespace."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class Opened:
         """
         self.files: set[str] = set()
         self._prefix = str(mount_point)
+        self._is_whole = mount_point.is_mount()
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._fd = self._libc.fanotify_init(
             _FAN_CLOEXEC | _FAN_UNLIMITED_QUEUE, os.O_RDONLY | os.O_LARGEFILE | os.O_CLOEXEC
@@ -100,5 +101,7 @@ class Opened:
                 continue
             path = str(Path(f"/proc/self/fd/{fd}").readlink())
             os.close(fd)
-            if path.startswith(self._prefix) and not path.endswith(_DELETED):
-                self.files.add(path[len(self._prefix) :])
+            inside = path.startswith(self._prefix + "/")
+            # Who has it as the root has other paths: all that is opened on the file system lies in it.
+            if (inside or self._is_whole) and not path.endswith(_DELETED):
+                self.files.add(path.removeprefix(self._prefix))

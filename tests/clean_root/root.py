@@ -146,7 +146,7 @@ class Root:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _unmount(self) -> None:
-        for pid in _inside(self.path):
+        for pid in _inside(self.upper):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         _run("umount", "--recursive", "--lazy", str(self.path))
@@ -176,7 +176,7 @@ class Root:
         words = [f"{name}={value}" for name, value in environment.items()]
         inner = (
             'mount -t sysfs sysfs "$0/sys" && mount --rbind /sys/fs/cgroup "$0/sys/fs/cgroup" && '
-            'exec chroot "$0" env -i "$@"'
+            'cd "$0" && pivot_root . . && umount --lazy . && exec env -i "$@"'
         )
         argv = ["unshare", f"--mount-proc={root}/proc"]
         argv += [] if sees_machine else ["--pid", "--fork", "--kill-child"]
@@ -198,13 +198,13 @@ class Root:
                 started.wait()
 
 
-def _inside(root: Path) -> list[int]:
-    """Return the processes that were changed into a root."""
+def _inside(upper: Path) -> list[int]:
+    """Return the processes whose root is the one that is written to this folder."""
     found: list[int] = []
-    for link in Path("/proc").glob("[0-9]*/root"):
+    for mounts in Path("/proc").glob("[0-9]*/mountinfo"):
         with suppress(OSError):
-            if link.readlink().is_relative_to(root):
-                found.append(int(link.parent.name))
+            if any(f"upperdir={upper}," in line for line in mounts.read_text().splitlines()[:1]):
+                found.append(int(mounts.parent.name))
     return found
 
 

@@ -15,7 +15,7 @@ import pytest
 from hw.__main__ import main
 from hw.bench import load_bench
 from hw.capability import Capability, State
-from hw.doctor import HARDWARE_MEASUREMENTS, VIRTUAL_BENCH_MEASUREMENTS, probe_machine
+from hw.doctor import HARDWARE_MEASUREMENTS, VIRTUAL_BENCH_MEASUREMENTS, examine, probe_machine
 from hw.errors import ConfigError
 from hw.probes import accelerator, bench, clock, cpu, edges, host, network
 
@@ -224,7 +224,7 @@ def test_reach_tells_a_name_that_cannot_be_looked_up() -> None:
 
 def test_broken_bench_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("benchwright: {schema: nonsense}\n")
-    capabilities, _virtual = bench.bench(tmp_path / "b.yaml")
+    capabilities, *_ = bench.bench(tmp_path / "b.yaml")
     assert {item.state for item in capabilities} == {State.MISSING}
     assert "b.yaml" in capabilities[0].found
 
@@ -254,19 +254,29 @@ def test_typing_errors_in_labgrids_part_are_named(
     assert right in text
     file = tmp_path / "bench.yaml"
     file.write_text(text.replace(right, wrong, 1))
-    (found, *_), _virtual = bench.bench(file)
+    (found, *_), *_ = bench.bench(file)
     assert found.state is State.MISSING
     assert f"{file}: targets: " in found.found
 
 
 @pytest.mark.simulated
 def test_every_need_of_a_measurement_is_probed(repository: Path) -> None:
-    capabilities, _virtual = bench.bench(repository / "hw" / "benches" / "virtual.yaml")
+    capabilities, *_ = bench.bench(repository / "hw" / "benches" / "virtual.yaml")
     keys = [item.key for item in [*probe_machine(), *capabilities]]
     assert len(set(keys)) == len(keys)
     measurements = (*VIRTUAL_BENCH_MEASUREMENTS, *HARDWARE_MEASUREMENTS)
     needed = {key for m in measurements for key in (*m.needs, *m.helps)}
     assert needed <= set(keys)
+
+
+def test_a_bench_is_asked_for_nothing_that_it_is_meant_to_be_without(repository: Path) -> None:
+    capabilities, verdicts = examine(repository / "hw" / "benches" / "native.yaml")
+    assert not {"oscilloscopes", "edges", "impairment"} & {item.key for item in capabilities}
+    names = [verdict.name for verdict in verdicts]
+    assert "12-producer replay into a namespace of this machine" in names
+    assert not [name for name in names if "edges" in name or "guest" in name or "impaired" in name]
+    _, whole = examine(repository / "hw" / "benches" / "virtual.yaml")
+    assert len(whole) == len(VIRTUAL_BENCH_MEASUREMENTS)
 
 
 def test_gpio_layout_agrees_with_the_kernel_header(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole runs that end badly: interrupted, out of disk, out of power; killed ones: `make bench-restore`.
+"""Whole runs that end badly: interrupted, without terminal, disk or power; killed ones: `make bench-restore`.
 
 The machine is as before after each of them, and what was measured until then is kept. The machine may have
 more to do: only what carries the mark of a test's own bench and runs counts.
@@ -29,6 +29,7 @@ from tests.simulation.trial import ROOT, TARGET, VIRTUAL_BENCH
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
 
+NATIVE_BENCH = VIRTUAL_BENCH.with_name("native.yaml")
 SUITE = "robot/daq_replay"
 DEADLINE_S = 120.0
 """For the next thing that a run says, and for its end: it only ends a hang."""
@@ -50,12 +51,15 @@ class OwnBench:
         assert machine_state(self.spec).changes(self.before) == {}
 
 
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[OwnBench]:
+@pytest.fixture(params=[VIRTUAL_BENCH])
+def own(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Generator[OwnBench]:
     """Write the file of the bench, and mark what the test starts, as its children inherit it."""
     file = tmp_path / "bench.yaml"
     name = f"ends-{os.getpid()}"
-    file.write_text(VIRTUAL_BENCH.read_text().replace("name: virtual\n", f"name: {name}\n", 1))
+    kind: Path = request.param
+    file.write_text(kind.read_text().replace(f"name: {kind.stem}\n", f"name: {name}\n", 1))
     spec = load_bench(file)
     assert spec.name == name
     mark = f"{os.getpid()}-{tmp_path.name}"
@@ -136,6 +140,30 @@ def test_interrupted_run_saves_its_data_and_cleans_up(own: OwnBench, tmp_path: P
     assert (manifest["counts"]["pass"], manifest["outcome"]) == (0, "inconclusive")
     assert "The run was interrupted" in said
     assert "fatal error" not in (run / "qualification.html").read_text()
+
+
+@pytest.mark.parametrize("own", [NATIVE_BENCH], indirect=True)
+def test_run_whose_terminal_is_closed_cleans_up(own: OwnBench, tmp_path: Path) -> None:
+    """A closed window in mid-measurement (SIGHUP, and nobody to write to): as after an interrupt."""
+    ours, its = os.openpty()
+    argv = [sys.executable, "-m", "resources.qualify", "--bench", str(own.file), "--suite", SUITE]
+    argv += ["--results", str(tmp_path / "results")]
+    # setsid: the terminal becomes that of the session, whose processes get SIGHUP when it goes.
+    process = subprocess.Popen(["setsid", "--ctty", *argv], cwd=ROOT, stdin=its, stdout=its, stderr=its)
+    os.close(its)
+    said = b""
+    try:
+        while b"warming up" not in said:
+            said += os.read(ours, 4096)
+        os.close(ours)
+        code = process.wait(DEADLINE_S)
+    finally:
+        process.kill()
+        process.wait()
+    assert code == 4
+    own.check_undone()
+    manifest = json.loads((only_run(tmp_path / "results") / "run.json").read_text())
+    assert (manifest["outcome"], manifest["end_utc"] is None) == ("inconclusive", False)
 
 
 def test_run_whose_target_dies_is_a_bench_fault(own: OwnBench, tmp_path: Path) -> None:

@@ -163,3 +163,39 @@ def test_a_bench_that_is_held_is_said_once_before_anything_runs(
     assert qualify.main(["--results", str(tmp_path)]) == BENCH_FAULT
     assert capsys.readouterr().err == "qualify: bench 'virtual' is held by root (process 7)\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_virtual_bench_without_root_is_no_capability(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+
+    def lock(_spec: object) -> None:
+        pytest.fail("its lock belongs to root")
+
+    monkeypatch.setattr(qualify, "require_free", lock)
+    assert qualify.main(["--bench", str(ROOT / "hw/benches/native.yaml")]) == NO_CAPABILITY
+    assert "needs root" in capsys.readouterr().err
+
+
+def test_a_run_goes_on_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
+    """As of `make qualify | head`: who prints is not ended by it."""
+    script = f"seq 20000; seq 20000 >&2; touch {tmp_path}/done"
+    program = (
+        "import subprocess, sys\n"
+        "from resources.qualify import relay, say_on\n"
+        f"child = subprocess.Popen(['sh', '-c', {script!r}], stdout=-1, stderr=-1)\n"
+        "for each in relay(child): each.join()\n"
+        "child.wait()\n"
+        "for number in range(20000): say_on(sys.stdout, 'Verdict: PASS')\n"
+        "sys.exit(7)\n"
+    )
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=pipe, stderr=pipe)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"1\n"
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(60) == 7
+    assert (tmp_path / "done").exists()
