@@ -32,16 +32,19 @@ struct pick {
 	int64_t at_local_ns, offset_ns, delay_ns;
 	double stamp_ns; /* standard deviation of the stamps */
 	double queue_ns; /* by which the fastest of so many exchanges may still have been held up */
+	int64_t root_distance_ns; /* largest of the batch */
 	bool kernel_stamps;
 };
 
 struct estimate {
 	struct estimate_settings settings;
-	struct interval interval;
+	struct interval interval; /* of the server's clock */
+	struct interval utc;      /* contains the server's */
 	struct likely likely, wary;
 	struct estimate_line line;
 	struct exchange_sample batch[ESTIMATE_BATCH_MAX];
 	int count;
+	int64_t root_distance_ns; /* of the last exchange */
 	struct pick picks[PICKS_MAX]; /* of the last batches: a ring */
 	uint64_t batches;
 };
@@ -73,22 +76,35 @@ void estimate_destroy(struct estimate *estimate)
 	free(estimate);
 }
 
-void estimate_restart(struct estimate *estimate)
+static void intervals_init(struct estimate *estimate)
 {
 	interval_init(&estimate->interval, estimate->settings.drift_limit_ppb, estimate->settings.rate_limit_ppb);
+	interval_init(&estimate->utc, estimate->settings.drift_limit_ppb, estimate->settings.rate_limit_ppb);
+}
+
+void estimate_restart(struct estimate *estimate)
+{
+	intervals_init(estimate);
 	likely_init(&estimate->likely, WALK_MIN_PPB);
 	estimate->batches = 0;
 	estimate->count = 0;
 	estimate->line.valid = false;
 }
 
+/* What the clocks gain at most: an end of an exchange's interval holds when its stamps were taken, not all the while it lasts. */
+static int64_t gained_ns(const struct estimate_settings *settings, int64_t duration_ns)
+{
+	return (int64_t)ceil((double)duration_ns * SECONDS_PER_NS * (double)settings->rate_limit_ppb);
+}
+
 /* Outward: whatever the stamps are wrong by, the interval holds. */
-void estimate_interval(const struct exchange_sample *sample, int64_t min_way_ns, int64_t *local_ns, int64_t *low_ns,
+void estimate_interval(const struct exchange_sample *sample, const struct estimate_settings *settings, int64_t *local_ns, int64_t *low_ns,
 		       int64_t *high_ns)
 {
-	int64_t wider_ns = sample->error_ns + sample->precision_ns + SLACK_NS - min_way_ns;
+	int64_t half_ns = (sample->t4_local_ns - sample->t1_local_ns) / 2;
+	int64_t wider_ns = sample->error_ns + sample->precision_ns + SLACK_NS + gained_ns(settings, half_ns) - settings->min_way_ns;
 
-	*local_ns = sample->t1_local_ns + (sample->t4_local_ns - sample->t1_local_ns) / 2;
+	*local_ns = sample->t1_local_ns + half_ns;
 	*low_ns = sample->t3_utc_ns - sample->t4_local_ns - wider_ns;
 	*high_ns = sample->t2_utc_ns - sample->t1_local_ns + wider_ns;
 }
@@ -97,9 +113,10 @@ int estimate_add(struct estimate *estimate, const struct exchange_sample *sample
 {
 	int64_t local_ns, low_ns, high_ns;
 
-	estimate_interval(sample, estimate->settings.min_way_ns, &local_ns, &low_ns, &high_ns);
+	estimate_interval(sample, &estimate->settings, &local_ns, &low_ns, &high_ns);
 	if (sample->t4_local_ns < sample->t1_local_ns || sample->t3_utc_ns < sample->t2_utc_ns || low_ns > high_ns)
 		return -ERANGE;
+	estimate->root_distance_ns = sample->root_distance_ns;
 	if (estimate->count < ESTIMATE_BATCH_MAX)
 		estimate->batch[estimate->count++] = *sample;
 	return 0;
@@ -168,6 +185,8 @@ static struct pick pick_of(const struct estimate *estimate)
 			back_ns = way_back_ns, pick.back = i;
 		if (round_ns(&batch[i]) < shortest_ns)
 			shortest_ns = round_ns(&batch[i]), pick.shortest = i;
+		if (batch[i].root_distance_ns > pick.root_distance_ns)
+			pick.root_distance_ns = batch[i].root_distance_ns;
 	}
 	if (!rate_is_known(estimate)) {
 		const struct exchange_sample *shortest = &batch[pick.shortest];
@@ -185,25 +204,34 @@ static struct pick pick_of(const struct estimate *estimate)
 	return pick;
 }
 
-/* Hand them to the interval, in the order of time. Returns whether they contradict it: then it begins anew with the first that does. */
+/* Hand an exchange to both intervals. Returns as interval_take(): the server's lies within UTC's, and so is the first with nothing left. */
+static bool intervals_take(struct estimate *estimate, int64_t local_ns, int64_t low_ns, int64_t high_ns, int64_t root_distance_ns,
+			   double *off_ns)
+{
+	return interval_take(&estimate->interval, local_ns, low_ns, high_ns, off_ns) &&
+	       interval_take(&estimate->utc, local_ns, low_ns - root_distance_ns, high_ns + root_distance_ns, off_ns);
+}
+
+/* Hand them to the intervals, in the order of time. Returns whether they contradict it: then it begins anew with the first that does. */
 static bool interval_update(struct estimate *estimate, const struct pick *pick, int64_t *step_ns)
 {
 	bool contradiction = false;
 
 	for (int i = 0; i < estimate->count; i++) {
+		const struct exchange_sample *sample = &estimate->batch[i];
 		int64_t local_ns, low_ns, high_ns;
 		double off_ns;
 
 		if (i != pick->there && i != pick->back && i != pick->shortest)
 			continue;
-		estimate_interval(&estimate->batch[i], estimate->settings.min_way_ns, &local_ns, &low_ns, &high_ns);
-		if (interval_take(&estimate->interval, local_ns, low_ns, high_ns, &off_ns))
+		estimate_interval(sample, &estimate->settings, &local_ns, &low_ns, &high_ns);
+		if (intervals_take(estimate, local_ns, low_ns, high_ns, sample->root_distance_ns, &off_ns))
 			continue;
 		if (step_ns && !contradiction)
 			*step_ns = llround(off_ns);
 		contradiction = true;
-		interval_init(&estimate->interval, estimate->settings.drift_limit_ppb, estimate->settings.rate_limit_ppb);
-		interval_take(&estimate->interval, local_ns, low_ns, high_ns, NULL);
+		intervals_init(estimate);
+		intervals_take(estimate, local_ns, low_ns, high_ns, sample->root_distance_ns, NULL);
 	}
 	return contradiction;
 }
@@ -242,13 +270,18 @@ static struct likely likeliest_by(const struct estimate *estimate, double walk_p
 	return best;
 }
 
+static uint64_t first_pick(const struct estimate *estimate)
+{
+	return estimate->batches > PICKS_MAX ? estimate->batches - PICKS_MAX : 0;
+}
+
 /*
  * The likely line anew: how far each batch is trusted depends on the fastest way, which may have been seen after it, and how much the
  * rate walks is what the batches themselves make most likely. The variance is that of a walk which they make just not unlikely.
  */
 static void likely_from_picks(struct estimate *estimate)
 {
-	uint64_t first = estimate->batches > PICKS_MAX ? estimate->batches - PICKS_MAX : 0;
+	uint64_t first = first_pick(estimate);
 	struct likely candidates[WALK_STEPS];
 	double enough = LIKELY_ENOUGH + LIKELY_FIRST / (double)(estimate->batches - first);
 	int best = 0;
@@ -284,13 +317,32 @@ static double asymmetry_ns2(const struct estimate *estimate)
 	return half_ns * half_ns / 3;
 }
 
-/* The likely line, held inside the interval. */
-static void combine(struct estimate *estimate)
+/*
+ * What no exchange shows either: where the server was against UTC in the batches that carry the likely line, and whether it moved from one end
+ * of its root distance to the other while its rate was learnt. Rectangular.
+ */
+static void add_root_distance(const struct estimate *estimate, double rate_ppb, struct scatter *scatter)
 {
 	const struct interval *interval = &estimate->interval;
+	double most_ppb = interval_growth_most_ppb(interval, rate_ppb) - interval_growth_ppb(interval, rate_ppb);
+	double root_ns = (double)estimate->root_distance_ns, over_s = interval_rate_over_s(interval), moved_ppb;
+
+	for (uint64_t i = first_pick(estimate); i < estimate->batches; i++)
+		root_ns = fmax(root_ns, (double)estimate->picks[i % PICKS_MAX].root_distance_ns);
+	if (root_ns <= 0)
+		return;
+	moved_ppb = over_s > 0 ? fmin(2 * root_ns / over_s, most_ppb) : most_ppb;
+	scatter->offset_ns2 += root_ns * root_ns / 3;
+	scatter->rate_ns2_per_s2 += moved_ppb * moved_ppb / 6;
+}
+
+/* The likely line, held inside the server's interval. */
+static void combine(struct estimate *estimate)
+{
+	const struct interval *interval = &estimate->interval, *utc = &estimate->utc;
 	const struct interval_point *now = &interval->now;
 	const struct likely *likely = &estimate->likely, *wary = &estimate->wary;
-	double likely_ns = likely_offset_ns(likely, now->at_local_ns, interval->origin_ns);
+	double utc_ns, likely_ns = likely_offset_ns(likely, now->at_local_ns, interval->origin_ns);
 	double offset_ns = fmin(fmax(likely_ns, now->low_ns), now->high_ns);
 	double apart_ns = offset_ns - likely_offset_ns(wary, now->at_local_ns, interval->origin_ns), apart_ppb;
 	double drift_ppb = (double)interval->drift_limit_ppb;
@@ -308,27 +360,30 @@ static void combine(struct estimate *estimate)
 	apart_ppb = rate_ppb - wary->rate_ppb;
 	scatter.offset_ns2 += asymmetry_ns2(estimate) + apart_ns * apart_ns;
 	scatter.rate_ns2_per_s2 += apart_ppb * apart_ppb;
+	add_root_distance(estimate, rate_ppb, &scatter);
+	utc_ns = offset_ns + (double)(interval->origin_ns - utc->origin_ns);
 	estimate->line = (struct estimate_line){
 		.valid = true,
 		.at_local_ns = now->at_local_ns,
 		.heard_local_ns = now->at_local_ns,
 		.offset_ns = interval->origin_ns + llround(offset_ns),
 		.rate_ppb = rate_ppb,
-		.low_ns = (int64_t)ceil(offset_ns - now->low_ns) + 1,
-		.high_ns = (int64_t)ceil(now->high_ns - offset_ns) + 1,
-		.growth_ppb = (int64_t)ceil(interval_growth_ppb(interval, rate_ppb)),
-		.growth_most_ppb = (int64_t)ceil(interval_growth_most_ppb(interval, rate_ppb)),
-		.rate_over_s = interval_rate_over_s(interval),
+		.low_ns = (int64_t)ceil(utc_ns - utc->now.low_ns) + 1,
+		.high_ns = (int64_t)ceil(utc->now.high_ns - utc_ns) + 1,
+		.growth_ppb = (int64_t)ceil(interval_growth_ppb(utc, rate_ppb)),
 		.scatter = scatter,
 	};
 }
 
-bool estimate_check(struct estimate *estimate, int64_t local_ns, int64_t low_ns, int64_t high_ns)
+bool estimate_check(struct estimate *estimate, int64_t local_ns, int64_t low_ns, int64_t high_ns, int64_t root_distance_ns)
 {
+	int64_t wider_ns = SLACK_NS + gained_ns(&estimate->settings, high_ns - low_ns);
+
 	if (!estimate->line.valid)
 		return true;
-	if (!interval_take(&estimate->interval, local_ns, low_ns - SLACK_NS, high_ns + SLACK_NS, NULL))
+	if (!intervals_take(estimate, local_ns, low_ns - wider_ns, high_ns + wider_ns, root_distance_ns, NULL))
 		return false;
+	estimate->root_distance_ns = root_distance_ns;
 	combine(estimate);
 	return true;
 }

@@ -3,7 +3,9 @@
  * One server's clock against this machine's counter, from many batches of exchanges. Pure.
  *
  * Two answers are found side by side. The hard one is an interval (timeservice/interval.h): what every exchange allows, whatever the
- * two ways took, as long as the counter's rate stays within its limit of drift. The likely one is a Kalman filter of offset and
+ * two ways took, as long as the counter's rate stays within its limit of drift: of the server's clock, which shows whether it contradicts
+ * itself, and of UTC, which each exchange allows as far from the server as the server itself said then. So whatever spans time, a rate for one,
+ * has the root distance of each of its ends. The likely one is a Kalman filter of offset and
  * rate (timeservice/likely.h): of each batch the fastest way there and the fastest way back count, trusted the less the longer
  * both together took than the fastest of late, and the more the batch's exchanges scatter; what it does not expect is believed only in part.
  * The line that is told is the likely one, held inside the interval, with the filter's own variance.
@@ -37,10 +39,8 @@ struct estimate_line {
 	int64_t heard_local_ns;     /* of the last exchange that agrees */
 	int64_t offset_ns;
 	double rate_ppb;
-	int64_t low_ns, high_ns;    /* the true offset is within offset_ns - low_ns .. offset_ns + high_ns at at_local_ns, */
+	int64_t low_ns, high_ns;    /* UTC's offset is within offset_ns - low_ns .. offset_ns + high_ns at at_local_ns, */
 	int64_t growth_ppb;         /* and both grow by that with the distance from there, */
-	int64_t growth_most_ppb;    /* or by that, if nothing were known of the rate */
-	double rate_over_s;         /* the time over which the rate was learnt */
 	struct scatter scatter;     /* variance of offset_ns against the truth, and its growth */
 };
 
@@ -84,17 +84,19 @@ uint64_t estimate_batches(const struct estimate *estimate);
 /**
  * Take an exchange that is in no batch: it says what the offset can be, not what is likely.
  *
+ * @param local_ns          within the exchange
+ * @param root_distance_ns  from the server to UTC, then
  * @return false: that lies outside the interval; nothing was taken
  */
-bool estimate_check(struct estimate *estimate, int64_t local_ns, int64_t low_ns, int64_t high_ns);
+bool estimate_check(struct estimate *estimate, int64_t local_ns, int64_t low_ns, int64_t high_ns, int64_t root_distance_ns);
 
 /** Offset by a line at another time. */
 int64_t estimate_offset_at(const struct estimate_line *line, int64_t local_ns);
 /** What low_ns and high_ns have grown by at another time. */
 double estimate_growth_at(const struct estimate_line *line, int64_t local_ns);
 
-/** What a sample allows of the offset in the middle of it, by itself. */
-void estimate_interval(const struct exchange_sample *sample, int64_t min_way_ns, int64_t *local_ns, int64_t *low_ns,
+/** What a sample allows of the server's offset in the middle of it, by itself. */
+void estimate_interval(const struct exchange_sample *sample, const struct estimate_settings *settings, int64_t *local_ns, int64_t *low_ns,
 		       int64_t *high_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The interval in which the offset of a server's clock against this machine's counter lies, whatever its exchanges' ways took. Pure.
+ * The interval in which the offset of a server's clock, or of UTC, against this machine's counter lies, whatever its exchanges' ways took. Pure.
  *
  * Each exchange allows an interval at its time. From one to the next the offset moves by the rate between the two, which the exchanges
  * themselves bound: over a while it is the difference of their intervals by the time in between. One thing is assumed: that at every

@@ -13,6 +13,7 @@ void timed_log_init(struct timed_log *log, FILE *out, int tai_utc_s)
 {
 	json_init(&log->json, out);
 	log->tai_utc_s = tai_utc_s;
+	memset(log->root_distances_ns, 0, sizeof(log->root_distances_ns));
 }
 
 static void line_begin(struct timed_log *log, const char *type)
@@ -80,13 +81,9 @@ int timed_log_ready(struct timed_log *log, const char *state, const struct setti
 /* What the line was computed from besides the exchanges, and the line. */
 static void put_line(struct timed_log *log, const struct timed_sync *sync)
 {
-	json_array_open(&log->json, "root_distances_ns");
-	for (int i = 0; i < sync->candidate_count; i++) {
-		if (sync->candidates[i].usable)
-			json_int(&log->json, NULL, sync->candidates[i].root_distance_ns);
-		else
-			json_null(&log->json, NULL);
-	}
+	json_array_open(&log->json, "usable");
+	for (int i = 0; i < sync->candidate_count; i++)
+		json_bool(&log->json, NULL, sync->candidates[i].usable);
 	json_array_close(&log->json);
 	json_uint(&log->json, "at_ticks", sync->at_ticks);
 	json_int(&log->json, "line_offset_ns", sync->line.offset_ns);
@@ -134,8 +131,12 @@ static void put_stamps(struct timed_log *log, const struct exchange_stamps *stam
 	json_int(&log->json, "error_ns", stamps->error_ns);
 }
 
-static int exchange_end(struct timed_log *log)
+/* End the line of an exchange. The root distance is told where it has changed: it seldom does. */
+static int exchange_end(struct timed_log *log, int server, int64_t root_distance_ns)
 {
+	if (root_distance_ns != log->root_distances_ns[server])
+		json_int(&log->json, "root_distance_ns", root_distance_ns);
+	log->root_distances_ns[server] = root_distance_ns;
 	json_object_close(&log->json);
 	return json_line_end(&log->json);
 }
@@ -150,15 +151,16 @@ int timed_log_sample(struct timed_log *log, int server, uint64_t batch, const st
 	json_int(&log->json, "held_ns", sample->t3_utc_ns - sample->t2_utc_ns);
 	json_int(&log->json, "precision_ns", sample->precision_ns);
 	json_bool(&log->json, "interleaved", sample->interleaved);
-	return exchange_end(log);
+	return exchange_end(log, server, sample->root_distance_ns);
 }
 
-int timed_log_check(struct timed_log *log, int server, const struct exchange_stamps *stamps, int64_t t2_utc_ns)
+int timed_log_check(struct timed_log *log, int server, const struct exchange_stamps *stamps, int64_t t2_utc_ns,
+		    int64_t root_distance_ns)
 {
 	exchange_begin(log, server);
 	put_stamps(log, stamps);
 	json_int(&log->json, "t2_utc_ns", t2_utc_ns);
-	return exchange_end(log);
+	return exchange_end(log, server, root_distance_ns);
 }
 
 int timed_log_rejected(struct timed_log *log, const char *state, const struct server *server, unsigned int reject)

@@ -18,6 +18,7 @@
 struct timed_log {
 	struct json json;
 	int tai_utc_s; /* of the stamps; a guess where nobody has told */
+	int64_t root_distances_ns[SELECT_MAX]; /* of each server's last exchange that was told; 0 before */
 };
 
 /* A batch whose line was published. */
@@ -42,7 +43,8 @@ int timed_log_sync(struct timed_log *log, const char *state, const struct timed_
 /** A sample that goes into the estimate of a server. @param batch  its number; of each server another one */
 int timed_log_sample(struct timed_log *log, int server, uint64_t batch, const struct exchange_sample *sample);
 /** An exchange between batches. */
-int timed_log_check(struct timed_log *log, int server, const struct exchange_stamps *stamps, int64_t t2_utc_ns);
+int timed_log_check(struct timed_log *log, int server, const struct exchange_stamps *stamps, int64_t t2_utc_ns,
+		    int64_t root_distance_ns);
 int timed_log_rejected(struct timed_log *log, const char *state, const struct server *server, unsigned int reject);
 /** More was refused than is told one by one. */
 int timed_log_more_rejected(struct timed_log *log, const char *state, int64_t count);

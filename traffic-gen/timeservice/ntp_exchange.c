@@ -148,6 +148,11 @@ static unsigned int check(struct ntp_exchange *exchange, const uint8_t *bytes, s
 	return reject;
 }
 
+static int64_t root_distance_ns(const struct ntp_reply *reply)
+{
+	return reply->root_delay_ns / 2 + reply->root_dispersion_ns;
+}
+
 unsigned int ntp_exchange_take(struct ntp_exchange *exchange, const uint8_t *bytes, size_t size_bytes, bool from_server,
 			       bool *ended, struct exchange_server *server)
 {
@@ -159,7 +164,7 @@ unsigned int ntp_exchange_take(struct ntp_exchange *exchange, const uint8_t *byt
 		*server = (struct exchange_server){
 			.leap = exchange->reply.leap,
 			.stratum = exchange->reply.stratum,
-			.root_distance_ns = exchange->reply.root_delay_ns / 2 + exchange->reply.root_dispersion_ns,
+			.root_distance_ns = root_distance_ns(&exchange->reply),
 		};
 		memcpy(server->kiss, exchange->reply.kiss, sizeof(server->kiss));
 		exchange->asked = false;
@@ -222,6 +227,7 @@ static unsigned int sample_of(const struct exchange_stamps *stamps, uint64_t ser
 		.t3_utc_ns = ntp_to_utc_ns(server_receive) + held_ns,
 		.error_ns = stamps->error_ns,
 		.precision_ns = precision_ns(reply->precision_log2_s),
+		.root_distance_ns = root_distance_ns(reply),
 		.kernel_stamps = stamps->kernel,
 	};
 	return away_ns < 0 || away_ns - held_ns < -(READING_NOISE_NS + 2 * (sample->error_ns + sample->precision_ns)) ?
@@ -241,6 +247,7 @@ static unsigned int finish_previous(const struct ntp_exchange *exchange, struct 
 		return EXCHANGE_PREVIOUS;
 	reject = sample_of(&exchange->last, exchange->server_receive, reply->transmit, reply, sample);
 	sample->interleaved = true;
+	sample->root_distance_ns = exchange->root_distance_ns;
 	return reject == NTP_GOOD ? NTP_GOOD : EXCHANGE_PREVIOUS;
 }
 
@@ -264,5 +271,6 @@ bool ntp_exchange_finish(struct ntp_exchange *exchange, const struct exchange_st
 	exchange->received = number;
 	exchange->last = *stamps;
 	exchange->precision_ns = precision_ns(reply->precision_log2_s);
+	exchange->root_distance_ns = root_distance_ns(reply);
 	return told;
 }

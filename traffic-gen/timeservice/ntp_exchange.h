@@ -71,6 +71,7 @@ struct exchange_sample {
 	int64_t t2_utc_ns, t3_utc_ns;     /* the server's clock */
 	int64_t error_ns;                 /* of t1 and t4, either way; t2 and t3 are as good as the server's precision */
 	int64_t precision_ns;             /* of the server's clock */
+	int64_t root_distance_ns;         /* from the server to UTC, as the reply with t2 says */
 	bool kernel_stamps;               /* t1 and t4 are the kernel's */
 	bool interleaved;                 /* t3 is the server's kernel's */
 };
@@ -105,6 +106,7 @@ struct ntp_exchange {
 	uint64_t received;         /* the number that stands for its reply's arrival */
 	struct exchange_stamps last;
 	int64_t precision_ns;      /* of the server's clock */
+	int64_t root_distance_ns;  /* from the server to UTC */
 	/* The reply that was taken and waits for ntp_exchange_finish(). */
 	struct ntp_reply reply;
 	bool reply_interleaved;

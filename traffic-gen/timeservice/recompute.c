@@ -27,6 +27,7 @@ enum { LINE_BYTES = 16384, NUMBER_BYTES = 24 };
 struct recompute_server {
 	char address[ADDRESS_TEXT_BYTES];
 	struct estimate *estimate;
+	int64_t root_distance_ns; /* of its last exchange; 0 before */
 };
 
 struct recompute {
@@ -124,6 +125,7 @@ static int take_ready(struct recompute *run, const struct log_line *line)
 		if (!log_line_element(line, "min_delays_ns", i, number, sizeof(number)) ||
 		    option_parse_int(number, 0, INT64_C(1000000000), &settings.min_way_ns))
 			return damaged(run, "min_delays_ns");
+		server->root_distance_ns = 0;
 		server->estimate = estimate_create(&settings);
 		if (!server->estimate)
 			return say(run, EXIT_CAPABILITY, "%s", strerror(errno));
@@ -182,6 +184,7 @@ static int take_sample(struct recompute *run, const struct log_line *line, const
 		.t4_ticks = stamps->t4_ticks,
 		.t2_utc_ns = t2_utc_ns,
 		.error_ns = stamps->error_ns,
+		.root_distance_ns = run->servers[index].root_distance_ns,
 		.kernel_stamps = stamps->kernel,
 		.interleaved = interleaved && strcmp(interleaved, "true") == 0,
 	};
@@ -201,6 +204,7 @@ static int take_exchange(struct recompute *run, const struct log_line *line)
 {
 	bool in_batch = log_line_text(line, "batch") != NULL;
 	int64_t index, t2_utc_ns, local_ns, low_ns, high_ns;
+	struct recompute_server *server;
 	struct exchange_stamps stamps;
 	uint64_t batch = 0;
 	int code;
@@ -211,6 +215,9 @@ static int take_exchange(struct recompute *run, const struct log_line *line)
 		return damaged(run, "batch");
 	if (!log_line_int(line, "t2_utc_ns", 0, TIME_MAX_NS, &t2_utc_ns))
 		return damaged(run, "t2_utc_ns");
+	server = &run->servers[index];
+	if (log_line_text(line, "root_distance_ns") && !log_line_int(line, "root_distance_ns", 0, SPAN_MAX_NS, &server->root_distance_ns))
+		return damaged(run, "root_distance_ns");
 	code = read_stamps(run, line, &stamps);
 	if (code)
 		return code;
@@ -223,7 +230,7 @@ static int take_exchange(struct recompute *run, const struct log_line *line)
 	if (in_batch)
 		return take_sample(run, line, &stamps, t2_utc_ns, (int)index);
 	exchange_rough_interval(&stamps, t2_utc_ns, &local_ns, &low_ns, &high_ns);
-	estimate_check(run->servers[index].estimate, local_ns, low_ns, high_ns);
+	estimate_check(server->estimate, local_ns, low_ns, high_ns, server->root_distance_ns);
 	return EXIT_DONE;
 }
 
@@ -281,20 +288,18 @@ static int select_again(struct recompute *run, const struct log_line *line, int6
 			int *combined)
 {
 	struct select_candidate candidates[SELECT_MAX];
-	char number[NUMBER_BYTES];
+	char word[NUMBER_BYTES];
 
 	for (int i = 0; i < run->server_count; i++) {
 		struct select_candidate *candidate = &candidates[i];
 
 		*candidate = (struct select_candidate){ .line = estimate_current(run->servers[i].estimate) };
-		if (!log_line_element(line, "root_distances_ns", i, number, sizeof(number)))
-			return damaged(run, "root_distances_ns");
-		if (strcmp(number, "null") == 0)
-			continue;
-		candidate->usable = true;
-		if (option_parse_int(number, 0, SPAN_MAX_NS, &candidate->root_distance_ns))
-			return damaged(run, "root_distances_ns");
-		if (!candidate->line.valid)
+		if (!log_line_element(line, "usable", i, word, sizeof(word)))
+			return damaged(run, "usable");
+		candidate->usable = strcmp(word, "true") == 0;
+		if (!candidate->usable && strcmp(word, "false") != 0)
+			return damaged(run, "usable");
+		if (candidate->usable && !candidate->line.valid)
 			return say(run, EXIT_INVALID, "%s has said nothing, by its exchanges", run->servers[i].address);
 	}
 	*combined = select_line(candidates, run->server_count, at_local_ns, selected);

@@ -48,22 +48,7 @@ static bool hull_of(struct edge *edges, int count, int needed, struct hull *hull
 struct said {
 	double offset_ns, low_ns, high_ns; /* relative to the first candidate's offset; the truth is within low .. high */
 	double rate_ppb, growth_ppb;
-	double rate_error_ppb; /* of the server's own rate: a part of the growth */
 };
-
-/*
- * By how much the rate that was learnt from a server may be off because the server's own was: it may have gone from one end of its
- * distance to UTC to the other meanwhile.
- */
-static double rate_error_ppb(const struct select_candidate *candidate)
-{
-	const struct estimate_line *line = &candidate->line;
-	double moved_ns = 2 * (double)candidate->root_distance_ns, most_ppb = (double)(line->growth_most_ppb - line->growth_ppb);
-
-	if (moved_ns <= 0)
-		return 0;
-	return line->rate_over_s > 0 ? fmin(moved_ns / line->rate_over_s, most_ppb) : most_ppb;
-}
 
 static void add_edges(struct edge *edges, int *count, double low, double high)
 {
@@ -149,16 +134,14 @@ static struct scatter scatter_of(const struct select_candidate *candidates, cons
 	for (int i = 0; i < count; i++)
 		weights += weight_of(&candidates[i], &said[i]);
 	for (int i = 0; i < count; i++) {
-		double weight = weights > 0 ? weight_of(&candidates[i], &said[i]) / weights : 0, root_ns, apart_ns;
+		double weight = weights > 0 ? weight_of(&candidates[i], &said[i]) / weights : 0, apart_ns;
 		struct scatter own;
 
 		if (weight <= 0)
 			continue;
-		root_ns = (double)candidates[i].root_distance_ns;
 		apart_ns = said[i].offset_ns - mean->offset_ns;
 		own = scatter_later(&candidates[i].line.scatter, fmax((double)(at_local_ns - candidates[i].line.at_local_ns) * 1e-9, 0.0));
-		own.offset_ns2 += root_ns * root_ns / 3 + apart_ns * apart_ns;
-		own.rate_ns2_per_s2 += said[i].rate_error_ppb * said[i].rate_error_ppb / 6; /* between two places within the root distance */
+		own.offset_ns2 += apart_ns * apart_ns;
 		scatter_add(&sum, &own, weight);
 	}
 	if (weights <= 0) {
@@ -179,7 +162,7 @@ int select_line(struct select_candidate *candidates, int count, int64_t at_local
 	*line = (struct estimate_line){ .valid = false };
 	for (int i = 0; i < count; i++) {
 		const struct estimate_line *own = &candidates[i].line;
-		double wider_ns, error_ppb;
+		double wider_ns;
 		int64_t offset_ns;
 
 		candidates[i].role = SELECT_UNUSED;
@@ -188,16 +171,13 @@ int select_line(struct select_candidate *candidates, int count, int64_t at_local
 		offset_ns = estimate_offset_at(own, at_local_ns);
 		if (usable++ == 0)
 			from_ns = offset_ns;
-		error_ppb = rate_error_ppb(&candidates[i]);
-		wider_ns = estimate_growth_at(own, at_local_ns) + fabs((double)(at_local_ns - own->at_local_ns)) * 1e-9 * error_ppb +
-			   (double)candidates[i].root_distance_ns + 1;
+		wider_ns = estimate_growth_at(own, at_local_ns) + 1;
 		said[i] = (struct said){
 			.offset_ns = (double)(offset_ns - from_ns),
 			.low_ns = (double)(offset_ns - from_ns - own->low_ns) - wider_ns,
 			.high_ns = (double)(offset_ns - from_ns + own->high_ns) + wider_ns,
 			.rate_ppb = own->rate_ppb,
-			.growth_ppb = (double)own->growth_ppb + error_ppb,
-			.rate_error_ppb = error_ppb,
+			.growth_ppb = (double)own->growth_ppb,
 		};
 		add_edges(offset_edges, &edges, said[i].low_ns, said[i].high_ns);
 		add_edges(rate_edges, &same_edges, own->rate_ppb - said[i].growth_ppb, own->rate_ppb + said[i].growth_ppb);

@@ -26,10 +26,9 @@ enum select_role {
 };
 
 struct select_candidate {
-	bool usable;              /* answers, synchronised, confirmed */
+	bool usable;           /* answers, synchronised, confirmed */
 	struct estimate_line line;
-	int64_t root_distance_ns; /* from the server to UTC */
-	enum select_role role;    /* set by select_line() */
+	enum select_role role; /* set by select_line() */
 };
 
 /**

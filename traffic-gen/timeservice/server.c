@@ -212,6 +212,8 @@ static int finish(struct server *server, const struct server_means *means, const
 	server->last_reject = NTP_GOOD;
 	if (!told)
 		return SERVER_NOTHING;
+	if (server->settings.root_distance_ns != SERVER_ROOT_AS_SAID)
+		sample->root_distance_ns = server->settings.root_distance_ns;
 	server->kernel_stamps = sample->kernel_stamps;
 	server->interleaved = sample->interleaved;
 	return SERVER_SAMPLE;

@@ -328,7 +328,7 @@ static bool surprises(const struct server *server)
 	int64_t local_ns, low_ns, high_ns;
 
 	return ntp_exchange_rough(&server->exchange, &local_ns, &low_ns, &high_ns) &&
-	       !estimate_check(server->estimate, local_ns, low_ns, high_ns);
+	       !estimate_check(server->estimate, local_ns, low_ns, high_ns, server_root_distance_ns(server));
 }
 
 /*
@@ -363,7 +363,7 @@ static int check_run(struct service *service)
 	if (service->settings->log_exchanges) {
 		stamps = ntp_exchange_rough_stamps(&server->exchange);
 		result = timed_log_check(service->log, (int)(server - service->servers), &stamps,
-					 ntp_to_utc_ns(server->exchange.server_receive));
+					 ntp_to_utc_ns(server->exchange.server_receive), server_root_distance_ns(server));
 		if (result)
 			return result;
 	}

@@ -32,7 +32,6 @@ static int select_now(struct service *service, int64_t at_local_ns, struct estim
 		service->candidates[i] = (struct select_candidate){
 			.usable = is_usable(service, server),
 			.line = estimate_current(server->estimate),
-			.root_distance_ns = server_root_distance_ns(server),
 		};
 	}
 	return select_line(service->candidates, service->settings->server_count, at_local_ns, line);
@@ -346,7 +345,7 @@ static void put_server(const struct service *service, int index, uint64_t now_ti
 	out->received = server->received;
 	if (line.valid) {
 		double bound_ns = (double)(line.low_ns > line.high_ns ? line.low_ns : line.high_ns) +
-				  estimate_growth_at(&line, now_local_ns) + (double)server_root_distance_ns(server);
+				  estimate_growth_at(&line, now_local_ns);
 
 		if (publish_continues(&service->before))
 			out->offset_ns = timepage_utc_ns(&service->before, now_ticks) -

@@ -28,6 +28,8 @@ struct world {
 	double held_there_ns, held_back_ns;
 	double lean_ns;            /* by which a batch's way there takes longer and its way back shorter: standard deviation; no round trip tells */
 	double leans_ns;           /* the last batch's */
+	int64_t error_ns, root_distance_ns; /* of the server against UTC: what it is, and what the server says it is at most */
+	int64_t held_ns;           /* by the server, besides what it always takes */
 	int64_t heard_ns;          /* how long a program takes to hear of an answer, where it stamps itself; 0: the kernel stamps */
 };
 
@@ -51,20 +53,30 @@ static int64_t queued_ns(struct world *world)
 	return llround(ns);
 }
 
-static int64_t server_ns(const struct world *world)
+static int64_t utc_ns(const struct world *world)
 {
 	return world->local_ns + world->ahead_ns + llround(world->offset_ns);
 }
 
+static int64_t server_ns(const struct world *world)
+{
+	return utc_ns(world) + world->error_ns;
+}
+
 static struct exchange_sample exchange(struct world *world)
 {
-	struct exchange_sample sample = { .error_ns = 60, .precision_ns = 30, .kernel_stamps = !world->heard_ns };
+	struct exchange_sample sample = {
+		.error_ns = 60,
+		.precision_ns = 30,
+		.root_distance_ns = world->root_distance_ns,
+		.kernel_stamps = !world->heard_ns,
+	};
 	int64_t error_ns = llround((2 * random_unit(&world->random) - 1) * 60);
 
 	sample.t1_local_ns = world->local_ns + error_ns;
 	pass(world, world->way_there_ns + queued_ns(world) + llround(world->held_there_ns + world->leans_ns));
 	sample.t2_utc_ns = server_ns(world) + llround((2 * random_unit(&world->random) - 1) * 30);
-	pass(world, 15000);
+	pass(world, 15000 + world->held_ns);
 	sample.t3_utc_ns = server_ns(world) + llround((2 * random_unit(&world->random) - 1) * 30);
 	pass(world, world->way_back_ns + queued_ns(world) + llround(world->held_back_ns - world->leans_ns) + world->heard_ns);
 	sample.t4_local_ns = world->local_ns + llround((2 * random_unit(&world->random) - 1) * 60);

@@ -16,7 +16,7 @@
 #include "timeservice/select.h"
 #include "made_world.h"
 
-enum { BATCH = 16, QUICK_BATCHES = 8, SEEDS = 8, MANY_SEEDS = 100, SAMPLES_MAX = 200000, LEANING_SEEDS = 200, LEANING_BATCHES = 15, LOST_S = 3600 };
+enum { BATCH = 16, QUICK_BATCHES = 8, SEEDS = 8, MANY_SEEDS = 100, SAMPLES_MAX = 200000, LEANING_SEEDS = 200, LEANING_BATCHES = 15, LOST_S = 3600, RATE_S = 1800 };
 
 /* What was found against the truth. */
 struct found {
@@ -65,11 +65,12 @@ static void look(const struct world *world, const struct estimate *estimate, str
 /* One exchange between batches, as once a second. */
 static void check_once(struct world *world, struct estimate *estimate, struct found *found)
 {
+	const struct estimate_settings settings = estimate_default_settings();
 	struct exchange_sample sample = exchange(world);
 	int64_t local_ns, low_ns, high_ns;
 
-	estimate_interval(&sample, 0, &local_ns, &low_ns, &high_ns);
-	found->surprises += !estimate_check(estimate, local_ns, low_ns, high_ns);
+	estimate_interval(&sample, &settings, &local_ns, &low_ns, &high_ns);
+	found->surprises += !estimate_check(estimate, local_ns, low_ns, high_ns, world->root_distance_ns);
 }
 
 static int compare(const void *left, const void *right)
@@ -345,10 +346,10 @@ static void test_server_rate(double server_ppb)
 		struct timepage_line line;
 		int outside = 0;
 
-		run(&world, estimate, 30, 1800, &found);
-		root_ns = llround(server_ppb * (double)(world.local_ns - begin_local_ns) * 1e-9 / 2);
+		root_ns = world.root_distance_ns = llround(server_ppb * (RATE_S + 60) / 2); /* from one end to the other */
+		run(&world, estimate, 30, RATE_S, &found);
+		CHECK(world.local_ns - begin_local_ns < (RATE_S + 60) * NS_PER_S);
 		server.line = estimate_current(estimate);
-		server.root_distance_ns = root_ns;
 		CHECK_INT(select_line(&server, 1, world.local_ns, &selected), 1);
 		publish_line(&settings, &local, &selected, local_to_ticks(&local, world.local_ns), NULL, &words, &line);
 		line.settled_utc_ns = line.base_utc_ns;

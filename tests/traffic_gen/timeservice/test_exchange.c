@@ -143,22 +143,27 @@ static void test_interleaved(void)
 	CHECK(get_64(scene.request + 24) == scene.exchange.server_receive);
 	CHECK(get_64(scene.request + 32) == scene.exchange.received);
 	answer_interleaved(&scene, sent_ns + 5000);
+	scene.reply[10] = 2; /* root dispersion: 2 / 256 s */
 	CHECK_INT(take(&scene, NTP_PACKET_BYTES), NTP_GOOD);
 	CHECK(!finish(&scene)); /* that exchange was told before */
 	CHECK_INT(scene.reject, NTP_GOOD);
 	last_ticks = (int64_t)scene.ticks;
 	ask(&scene);
 	answer_interleaved(&scene, last_ticks + WAY_NS + HELD_NS + scene.ahead_ns);
+	scene.reply[10] = 1;
 	CHECK_INT(take(&scene, NTP_PACKET_BYTES), NTP_GOOD);
 	CHECK(finish(&scene));
 	CHECK(scene.sample.interleaved);
 	check_sample(&scene, last_ticks);
+	CHECK_INT(scene.sample.root_distance_ns, 2 * NS_PER_S / 256); /* what the server said when it took that request */
 	/* A server that has forgotten answers in basic mode: that counts by itself. */
 	ask(&scene);
 	answer_basic(&scene);
+	scene.reply[10] = 3;
 	CHECK_INT(take(&scene, NTP_PACKET_BYTES), NTP_GOOD);
 	CHECK(finish(&scene));
 	CHECK(!scene.sample.interleaved);
+	CHECK_INT(scene.sample.root_distance_ns, 3 * NS_PER_S / 256);
 	/* A stamp that cannot be of the reply before. */
 	ask(&scene);
 	answer_interleaved(&scene, sent_ns);
