@@ -29,7 +29,10 @@ def lines_of(log: Path) -> list[Json]:
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the log of three servers, of which one jumps, over a second start of the service."""
+    """Return the log of three servers, over a second start of the service.
+
+    One jumps; the root distance of another rises.
+    """
     folder = tmp_path_factory.mktemp("recompute")
     log = folder / "log"
     with ToldServer() as first, ToldServer() as second, ToldServer() as third:
@@ -39,6 +42,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
             with TimedProcess(folder / "page", *arguments) as timed:
                 wait_until(lambda: log.exists() and log.read_text().count('"sync"') >= 5, "batches")
                 third.ahead_s = 3600.0
+                second.root_dispersion_s = 0.004
                 assert timed.process.wait(HANG_S) == 0
     return log
 
@@ -123,6 +127,22 @@ def test_one_figure_that_was_not_published_is_found(log: Path, tmp_path: Path) -
         code, _, error = recompute(write_lines(tmp_path / "log", lines))
         assert code == 4
         assert f":{index + 1}: {key}: " in error
+
+
+def test_root_distance_is_logged_where_it_changes(log: Path, tmp_path: Path) -> None:
+    lines = lines_of(log)
+    told = [number for number, line in enumerate(lines) if "root_distance_ns" in line]
+    started = max(number for number, line in enumerate(lines) if line["type"] == "ready")
+    assert [number > started for number in told] == [False, True]
+    for number in told:
+        assert lines[number]["index"] == 1
+        assert lines[number]["root_distance_ns"] == pytest.approx(
+            4 * MS_NS, abs=16000
+        )  # as NTP has it: 1 / 65536 s
+    del lines[told[1]]["root_distance_ns"]
+    code, _, error = recompute(write_lines(tmp_path / "log", lines))
+    assert code == 4
+    assert " in the log, " in error
 
 
 def test_contradiction_that_is_not_told_is_found(log: Path, tmp_path: Path) -> None:
