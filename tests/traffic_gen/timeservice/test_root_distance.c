@@ -3,7 +3,7 @@
  * Servers that are never further from UTC than they say, whatever they do within that: slew, step, swing, while their root distance falls,
  * rises, flips or is a sawtooth. At any moment the server may be lost. UTC lies in the interval of every reading.
  *
- * Arguments: first scene, number of scenes. With BW_SHOW set it prints the figures of each scene.
+ * Arguments: first scene, number of scenes; those alone are tried then. With BW_SHOW set it prints the figures of each scene.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -257,8 +257,9 @@ static int test_scene(uint64_t seed)
 	run(&scene, &seen);
 	if (getenv("BW_SHOW"))
 		fprintf(stderr, "scene %" PRIu64 " %s %s %s lost %d reads %d outside %d worst_ns %.0f locked_s %d bound_ns %.0f u_ns %.0f\n", seed,
-			DISTANCE_NAMES[scene.distance], MOVEMENT_NAMES[scene.movement], scene.loaded ? "loaded" : "quiet", (int)scene.lost_after_s, seen.reads, seen.outside,
-			seen.worst_ns, (int)seen.locked_s, median(seen.bounds_ns, seen.reads), median(seen.us_ns, seen.reads));
+			DISTANCE_NAMES[scene.distance], MOVEMENT_NAMES[scene.movement], scene.loaded ? "loaded" : "quiet",
+			(int)scene.lost_after_s, seen.reads, seen.outside, seen.worst_ns, (int)seen.locked_s,
+			median(seen.bounds_ns, seen.reads), median(seen.us_ns, seen.reads));
 	CHECK_THAT(seen.outside == 0, "scene %" PRIu64 ", root distance %s, server %s: %d of %d readings outside the interval, by up to %.0f ns",
 		   seed, DISTANCE_NAMES[scene.distance], MOVEMENT_NAMES[scene.movement], seen.outside, seen.reads, seen.worst_ns);
 	return seen.reads;
@@ -320,11 +321,8 @@ static void test_long_exchange(void)
 	}
 }
 
-int main(int argc, char **argv)
+static void test_certain_scenes(void)
 {
-	uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1, count = argc > 2 ? strtoull(argv[2], NULL, 10) : SCENES;
-	int reads = 0;
-
 	test_long_exchange();
 	test_slew(100e3, 150);
 	test_slew(200e3, 20);
@@ -332,8 +330,17 @@ int main(int argc, char **argv)
 		test_load(seed, 450e3);
 		test_load(seed, -450e3);
 	}
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1, count = argc > 2 ? strtoull(argv[2], NULL, 10) : SCENES;
+	int reads = 0;
+
+	if (argc == 1)
+		test_certain_scenes();
 	for (uint64_t seed = first; seed < first + count; seed++)
 		reads += test_scene(seed);
-	CHECK_THAT(reads > (int)count * 100, "%d readings of %d scenes", reads, (int)count);
+	CHECK_THAT(reads > (int)count * 10, "%d readings of %d scenes", reads, (int)count);
 	return check_result();
 }
