@@ -41,9 +41,10 @@ _BUILDS = ("set-up", "images")
 _NATIVE = "hw/benches/native.yaml"
 # Some of each folder, seconds each, of those that call programs: what they need shows in a minute.
 TESTS = (
-    "tests/hw/test_set_up.py tests/hw/virtual_oscilloscope tests/reports/page/test_render.py tests/lint "
-    "tests/dashboards/test_delivery.py tests/scope/test_hostile_peers.py tests/traffic_gen/test_witness.py "
-    "tests/targets/test_dynamic_build.py tests/targets/test_linux.py"
+    "tests/hw/test_set_up.py tests/hw/test_topology.py tests/reports/dossier/test_pdf.py "
+    "tests/reports/page/test_in_browser.py tests/dashboards/test_influxdb.py tests/scope/test_edges.py "
+    "tests/traffic_gen/test_witness.py tests/targets/test_linux.py tests/targets/rtdip/test_wire.py "
+    "tests/targets/test_dynamic_build.py tests/bench/test_pair.py tests/resources/test_profiles.py tests/lint"
 )
 
 
