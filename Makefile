@@ -7,6 +7,7 @@
 #   TARGETS        targets of the bench, one after the other; all where none is named
 #   STACKS         network stacks, those of targets/KIND/stack: suites that use one run with each
 #   SUITE          folder or file of suites
+#   REQUIRE_ALL    yes: exit code 4 where all passed that was measured, but less was measured than asked
 #   EARLIER        run folders of earlier attempts at the same, which the report lists
 #   ROBOT_OPTIONS  further options, handed to Robot Framework as they are
 # of `make show`, `make verify`, `make dossier`:
@@ -30,6 +31,7 @@ BENCH ?= hw/benches/virtual.yaml
 TARGETS ?=
 STACKS ?=
 SUITE ?= robot/
+REQUIRE_ALL ?= no
 EARLIER ?=
 ROBOT_OPTIONS ?=
 RUN ?= latest
@@ -50,7 +52,7 @@ export BENCHWRIGHT_CACHE
 PYTHON := .build/venv/bin/python
 
 # What a caller gives is text: neither make nor the shell runs anything that stands in it. Recipes see it as G_NAME.
-GIVEN := PROFILE BENCH TARGETS STACKS SUITE EARLIER ROBOT_OPTIONS RUN TEST PARTS HOURS FUZZ_S TRENDS_OPTIONS
+GIVEN := PROFILE BENCH TARGETS STACKS SUITE REQUIRE_ALL EARLIER ROBOT_OPTIONS RUN TEST PARTS HOURS FUZZ_S TRENDS_OPTIONS
 unexport $(GIVEN)
 $(foreach name,$(GIVEN),$(eval export G_$(name) := $$(value $(name))))
 # A name that is not known is misspelt: what it should have said would be left out without a word.
@@ -69,11 +71,11 @@ help: ## List the commands
 	@sed -n '/^# Variables/,/^$$/s/^# \{0,1\}/  /p' $(firstword $(MAKEFILE_LIST))
 
 # A caller that must tell exit codes apart names a file: make itself answers 2 for all of them. QUALIFY_RUN_FILE gets the run's folder.
-qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, TARGETS, STACKS, SUITE, ROBOT_OPTIONS)
+qualify: ## Qualify a target on a bench and write its report (PROFILE, BENCH, TARGETS, STACKS, SUITE, REQUIRE_ALL, ROBOT_OPTIONS)
 	@hw/host/setup.sh
 	@$(call split,TARGETS); targets=("$${words[@]}"); $(call split,STACKS); stacks=("$${words[@]}"); $(call split,EARLIER); earlier=("$${words[@]}"); $(call split,ROBOT_OPTIONS); \
 	$(PYTHON) -m resources.qualify --profile "$$G_PROFILE" --bench "$$G_BENCH" --suite "$$G_SUITE" --targets "$${targets[@]}" \
-		--stacks "$${stacks[@]}" --earlier "$${earlier[@]}" $${QUALIFY_RUN_FILE:+--run-file "$$QUALIFY_RUN_FILE"} -- "$${words[@]}" || code=$$?; \
+		--stacks "$${stacks[@]}" --earlier "$${earlier[@]}" $${QUALIFY_RUN_FILE:+--run-file "$$QUALIFY_RUN_FILE"} --require-all "$$G_REQUIRE_ALL" -- "$${words[@]}" || code=$$?; \
 	[[ -z "$${QUALIFY_EXIT_FILE:-}" ]] || echo "$${code:-0}" >"$$QUALIFY_EXIT_FILE"; exit "$${code:-0}"
 
 show: ## Print the verdict of a run, and what did not pass (RUN: a folder, or its name below results/)

@@ -28,6 +28,7 @@ from hw.reservation import reserve
 from hw.scratch import remove_orphans, scratch_folder
 from hw.virtual.prepare import missing, prepare
 from reports.errors import ReportError
+from reports.run.asked import unmeasured
 from reports.run.folder import RESULTS, RunFolder
 from reports.run.outcome import (
     BAD_INPUT,
@@ -105,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ReportError as error:
         print(f"qualify: {error}", file=sys.stderr)
         return BENCH_FAULT
-    result = exit_code(code, came_out)
+    result = exit_code(code, came_out, require_all=options.require_all == "yes")
     kept = keep_run(run, options.results)
     if kept.problem:
         print(f"qualify: {kept.problem}", file=sys.stderr)
@@ -152,6 +153,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--run-file", type=Path, metavar="FILE", help="gets the path of the run folder, once it is there"
+    )
+    parser.add_argument(
+        "--require-all",
+        choices=("yes", "no"),
+        default="no",
+        help="yes: end with 4 where all passed that was measured, but less was measured than asked",
     )
     parser.add_argument("robot", nargs="*", help="options for Robot Framework, behind --")
     return parser
@@ -327,13 +334,16 @@ def _to_nobody(output: TextIO) -> Generator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
 
 
-def exit_code(robot_code: int, came_out: RunOutcome) -> int:
+def exit_code(robot_code: int, came_out: RunOutcome, *, require_all: bool = False) -> int:
     """Return the exit code of a run.
 
     Args:
         robot_code: Robot Framework's: it decides only where the run passed and Robot did not end well.
         came_out: How the run came out.
+        require_all: Of a run that passed with less measured than asked, the code is that of no verdict.
     """
+    if require_all and came_out.exit_code == PASS and unmeasured(came_out.states):
+        return NO_VERDICT
     if came_out.exit_code != PASS or robot_code == 0:
         return came_out.exit_code
     return NO_VERDICT if robot_code == ROBOT_INTERRUPTED else BENCH_FAULT
@@ -354,8 +364,12 @@ def _summarise(run: RunFolder, came_out: RunOutcome, code: int, advice: str) -> 
         BENCH_FAULT: "BENCH FAULT",
     }
     counts = ", ".join(f"{count} {outcome}" for outcome, count in came_out.counts.items() if count)
+    less = unmeasured(came_out.states)
     marked = " (SIMULATED)" if run.manifest.simulated else ""
-    say_on(sys.stdout, f"Verdict: {words[code]}{marked}: {counts or 'no measurement'}")
+    say_on(
+        sys.stdout,
+        f"Verdict: {words[code]}{marked}: {counts or 'no measurement'}{f'; {less}' if less else ''}",
+    )
     for reason in (*came_out.missed, *came_out.reasons):
         say_on(sys.stdout, f"         {reason}")
     if advice:

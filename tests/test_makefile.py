@@ -13,11 +13,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 GIVEN = (
-    "PROFILE", "BENCH", "TARGETS", "STACKS", "SUITE", "EARLIER", "ROBOT_OPTIONS", "RUN", "TEST", "PARTS",
-    "FUZZ_S", "TRENDS_OPTIONS",
+    "PROFILE", "BENCH", "TARGETS", "STACKS", "SUITE", "REQUIRE_ALL", "EARLIER", "ROBOT_OPTIONS", "RUN",
+    "TEST", "PARTS", "FUZZ_S", "TRENDS_OPTIONS",
 )  # fmt: skip
 COMMANDS = {
-    "qualify": ("PROFILE", "BENCH", "TARGETS", "STACKS", "SUITE", "EARLIER", "ROBOT_OPTIONS"),
+    "qualify": ("PROFILE", "BENCH", "TARGETS", "STACKS", "SUITE", "REQUIRE_ALL", "EARLIER", "ROBOT_OPTIONS"),
     "show": ("RUN",),
     "verify": ("RUN",),
     "dossier": ("RUN",),
@@ -89,7 +89,8 @@ def test_lists_are_split_with_quotes_as_a_shell_understands_them(project: Path) 
 def test_what_is_left_out_is_the_default(project: Path) -> None:
     found = made(project, "qualify", {})
     chosen = ["--profile", "quick", "--bench", "hw/benches/virtual.yaml", "--suite", "robot/"]
-    assert found == ["-m", "resources.qualify", *chosen, "--targets", "--stacks", "--earlier", "--"]
+    named = ["--targets", "--stacks", "--earlier", "--require-all", "no", "--"]
+    assert found == ["-m", "resources.qualify", *chosen, *named]
 
 
 @pytest.mark.parametrize("by_environment", [False, True])

@@ -24,6 +24,7 @@ from reports.page.not_passed import NO_RECORD, not_passed
 from reports.page.overview import overview_of
 from reports.quantities import PART_MEANINGS
 from reports.record.measurement import Measurement, Number, Outcome
+from reports.run.asked import unmeasured
 from reports.run.files import PAGE, pages_of
 from reports.run.folder import RunFolder
 from reports.run.manifest import Manifest
@@ -177,7 +178,12 @@ BEYOND = "beyond the limit by more than the uncertainty, or more loss than allow
 
 
 def headline(report: Report) -> str:
-    """Return the verdict in one sentence."""
+    """Return the verdict in one sentence, and how much less was measured than asked in another."""
+    less = unmeasured(report.states)
+    return f"{_verdict_sentence(report)} Requirements: {less}." if less else _verdict_sentence(report)
+
+
+def _verdict_sentence(report: Report) -> str:
     total = len(report.records)
     counts = report.counts
     if total == counts.get("unset", 0):

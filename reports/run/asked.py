@@ -111,6 +111,16 @@ class Standing:
     requirement: str = ""
 
 
+def unmeasured(states: Mapping[State, int]) -> str:
+    """Return how much less was measured than asked, in words; empty: nothing.
+
+    Args:
+        states: How many requirements have each state.
+    """
+    less, asked = states.get(SKIPPED, 0) + states.get(UNTESTED, 0), sum(states.values())
+    return f"{less} of {asked} asked not measured" if less else ""
+
+
 def suite_name(source: Path) -> str:
     """Return the name of a suite by its file: `clock_sync/sync_error.robot`."""
     return f"{source.parent.name}/{source.name}"

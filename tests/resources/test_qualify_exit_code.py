@@ -22,6 +22,7 @@ from reports.record.measurement import (
     Uncertainty,
     utc_now,
 )
+from reports.run.asked import AskedFile, AskedSuite, unmeasured
 from reports.run.failed_tests import FailedTest
 from reports.run.folder import RunFolder
 from reports.run.manifest import TestCounts as Counts
@@ -199,3 +200,27 @@ def test_a_run_goes_on_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
     process.stderr.close()
     assert process.wait(60) == 7
     assert (tmp_path / "done").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "require_all", "code", "said"),
+    [
+        (48, True, NO_VERDICT, "47 of 48 asked not measured"),
+        (48, False, PASS, "47 of 48"),
+        (1, True, PASS, ""),
+    ],
+)
+def test_less_measured_than_asked(
+    tmp_path: Path, asked: int, require_all: bool, code: int, said: str
+) -> None:
+    run = RunFolder.create(tmp_path, "virtual", "ci", simulated=True)
+    run.append(record(run.run_id, "R-0", "pass"))
+    ids = tuple(f"R-{number}" for number in range(asked))
+    suite = AskedSuite("", "daq_replay/latency_budgets.robot", (AskedFile("site.toml", ids),))
+    run.update(tests=Counts(1, 0, 0), asked=(suite,))
+    run.close()
+    run.finalise()
+    came_out = outcome_of(run)
+    assert exit_code(0, came_out, require_all=require_all) == code
+    assert said in unmeasured(came_out.states)
+    assert bool(said) == bool(unmeasured(came_out.states))
