@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -310,8 +310,10 @@ def latency_objections(
             by_subject.setdefault(Path(folder).parent.as_posix(), []).append(record)
     for own in by_subject.values():
         places = {_folder_of(record) or "" for record in own}
+        if confirmed:
+            places |= _others_beside(run, places)
         replays: dict[str, ReplayFolder] = {}
-        for place in sorted(places, key=_number):
+        for place in sorted(places, key=attempt_number):
             try:
                 replays[place] = ReplayFolder(run / place)
                 problems += [f"{place}: {objection}" for objection in replays[place].objections()]
@@ -321,6 +323,17 @@ def latency_objections(
             count += len(own)
             problems += _judged_again(own, replays, confirmed)
     return problems, count
+
+
+def _others_beside(run: Path, places: Collection[str]) -> set[str]:
+    """Return the replays of the same streams that came to their end, and of which no record is."""
+    others: set[str] = set()
+    for folder in {Path(place).parent for place in places}:
+        for answer in (run / folder).glob("attempt-*/recv.ndjson"):
+            place = (folder / answer.parent.name).as_posix()
+            if place not in places and read_result(answer) is not None:
+                others.add(place)
+    return others
 
 
 def _judged_again(
@@ -393,6 +406,7 @@ def _folder_of(record: Record) -> str | None:
     return next((path.parent.as_posix() for path in paths if path.name == "recv.ndjson"), None)
 
 
-def _number(folder: str) -> int:
+def attempt_number(folder: str) -> int:
+    """Return the number at the end of a replay's folder; 0 where it has none."""
     found = re.search(r"-([0-9]{1,9})$", folder)
     return int(found[1]) if found else 0

@@ -16,6 +16,7 @@ from typing import Any
 
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.kept import kept_requirements
+from reports.rejudge.repeated import needs_no_record
 from reports.rejudge.requirements import NO_SUBJECTS, OF_SUITES
 
 CLOCK = ("trial.json", "filtered.ndjson", "two-way-target.ndjson", "disturbance.json")
@@ -185,7 +186,8 @@ def _loose_evidence(run: Path, manifest: Mapping[str, Any], records: Sequence[Re
         is_judged = len(parts) > 3 and folder.name in judged(parts[1], folder.parent.as_posix())
         is_replay = len(parts) in (4, 5) and ATTEMPT.fullmatch(folder.name) is not None
         if path.name == "recv.ndjson" and is_replay and name not in named:
-            yield f"{name}: a replay that no record names"
+            if not needs_no_record(path.parent, run, records):
+                yield f"{name}: a replay that no record names"
         elif path.name == "known_delay.json" and is_replay and name not in named:
             yield f"{name}: a known-delay check that no record names"
         elif path.name in MASK and is_judged and name not in named:
