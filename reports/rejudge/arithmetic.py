@@ -81,7 +81,7 @@ def objections(record: Record) -> Iterator[str]:
         yield f"U is {said}, of its parts {u:g}"
     margin = margin_of(record)
     if (margin is None) != (record["margin"] is None) or (
-        margin is not None and not _alike(record["margin"], margin)
+        margin is not None and abs(record["margin"] - margin) > _margin_slack(record)
     ):
         yield f"margin is {record['margin']}, limit and U leave {margin}"
     if record["outcome"] not in allowed_outcomes(record):
@@ -117,14 +117,28 @@ def allowed_outcomes(record: Record) -> set[str]:
         allowed |= {"unset"}
     if value is None:
         return allowed
-    over = limit["upper"] is not None and value - limit["upper"] > u
-    under = limit["lower"] is not None and limit["lower"] - value > u
+    slack = _margin_slack(record)
+    over = limit["upper"] is not None and value - limit["upper"] > u - slack
+    under = limit["lower"] is not None and limit["lower"] - value > u - slack
     if over or under:
-        return allowed | {"fail"}
+        allowed |= {"fail"}
     margin = margin_of(record)
-    if margin is not None and margin >= 0 and record["n"] >= record["n_required"]:
+    if margin is not None and margin >= -slack and record["n"] >= record["n_required"]:
         allowed |= {"pass"}
     return allowed
+
+
+def _margin_slack(record: Record) -> float:
+    """Return by how much a margin may differ in another order: of its terms' size, whole numbers not at all.
+
+    What is left of large terms may be as small as their rounding.
+    """
+    limit = record["limit"]
+    terms = [record["value"], limit["upper"], limit["lower"], record["uncertainty"]["expanded"]]
+    known: list[float] = [term for term in terms if term is not None]
+    if all(isinstance(term, int) for term in known):
+        return 0
+    return TOLERANCE * max(map(abs, known))
 
 
 def _alike(said: float, found: float, slack: float = 0) -> bool:
