@@ -28,9 +28,15 @@ qualify:
 	echo "$$code" >"$$QUALIFY_EXIT_FILE"; exit "$$code"
 """
 
-# Stands for `python -m reports stalled RUN`: true of the runs that the file names; and for the clean root.
+# Stands for `python -m reports stalled RUN`: true of the runs that the file names; for `verify`, which
+# refuses those that another one names; and for the clean root.
 PYTHON = """#!/bin/sh
 [ "$1 $2" != "-m tests.clean_root" ] || exit "$(cat clean-root-code)"
+if [ "$1 $2 $3" = "-m reports verify" ]; then
+    echo "$4" >>verified
+    ! grep -qx "$(basename "$4")" refused || exit "$(cat refuse-code)"
+    exit 0
+fi
 [ "$1 $2 $3" = "-m reports stalled" ] || exit 2
 grep -qx "$(basename "$4")" stalled
 """
@@ -58,6 +64,8 @@ class Project:
         for step in CODES:
             self.end_with(step, 0)
         self.say("stalled")
+        self.say("refused")
+        self.end_with("refuse", 1)
         self.test_with(0)
         self.qualify_with(0)
 
@@ -129,6 +137,30 @@ def test_attempts(
     assert project.lines("profile") == ["quick"]
 
 
+@pytest.mark.parametrize(
+    ("codes", "refused", "refuse_code", "attempts", "exit_code"),
+    [
+        ([0], "run-0", 1, 1, 1),
+        ([0], "run-0", 2, 1, 1),
+        ([4, 0], "run-1", 1, 1, 1),
+        ([4, 0], "run-0", 1, 2, 1),
+        ([4, 0], "", 1, 2, 0),
+        ([5], "run-0", 1, 1, 5),
+    ],
+)
+def test_each_run_is_verified(
+    project: Project, codes: list[int], refused: str, refuse_code: int, attempts: int, exit_code: int
+) -> None:
+    project.qualify_with(*codes)
+    project.say("refused", refused)
+    project.end_with("refuse", refuse_code)
+    project.say("stalled", "run-1" if refused == "run-1" else "")
+    assert project.run().returncode == exit_code
+    kept = [json.loads(line) for line in project.lines("results/ci/attempts.ndjson")]
+    assert project.lines("verified") == [f"results/{entry['run']}" for entry in kept]
+    assert len(kept) == attempts
+
+
 def test_no_attempt_is_begun_that_would_not_end_in_time(project: Project) -> None:
     project.qualify_with(4, 0)
     done = project.run(CI_TOTAL_LIMIT_S="-1")
@@ -139,7 +171,7 @@ def test_no_attempt_is_begun_that_would_not_end_in_time(project: Project) -> Non
 def test_each_step_says_its_time_and_what_was_stolen(project: Project) -> None:
     done = project.run()
     assert [line.split()[0] for line in project.lines("results/ci/steps.txt")] == [
-        "set-up", "images", "lint", "tests", "clean", "qualification",
+        "set-up", "images", "lint", "tests", "clean", "qualification", "verify",
     ]  # fmt: skip
     assert all(
         "min" in line and "s stolen, exit code 0" in line for line in project.lines("results/ci/steps.txt")
