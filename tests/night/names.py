@@ -44,7 +44,12 @@ def from_log(pattern: str, separator: str) -> Names:
 
 def run_folder(own: Path) -> str:
     """Return the run folder of a qualification; empty where there is none."""
-    return "".join(_lines(own.with_name(own.name + RUN))[:1])
+    return first_line(own.with_name(own.name + RUN))
+
+
+def first_line(file: Path) -> str:
+    """Return the first line of a file; empty where there is none."""
+    return "".join(_lines(file)[:1])
 
 
 def from_run(own: Path) -> list[str]:

@@ -170,8 +170,8 @@ def _pytest(*arguments: str) -> Step:
 def _qualification(profile: str, bench: str, limit_s: float, suite: str = "") -> Part:
     """Return a part that qualifies all targets by a folder of suites, by all where none is named."""
     command = (
-        _PYTHON, "-m", "resources.qualify", "--profile", profile, "--bench", bench,
-        "--suite", f"robot/{suite}", "--run-file", f"{OWN}{names.RUN}",
+        _PYTHON, "-m", "tests.night.qualify", f"{OWN}{names.RUN}", "--profile", profile, "--bench", bench,
+        "--suite", f"robot/{suite}",
     )  # fmt: skip
     about = f"{suite or 'all suites'} with all targets of {bench}, profile {profile}"
     name = "-".join(filter(None, ("qualify", profile, suite))).replace("_", "-")

@@ -60,6 +60,7 @@ def test_every_suite_has_its_part_by_night_and_all_are_one_by_ci() -> None:
     for part in TABLE:
         if part.name.startswith("qualify-"):
             ((argv),) = (step.argv for step in part.steps)
+            assert argv[2] == "tests.night.qualify"
             profile, suite = (argv[argv.index(option) + 1] for option in ("--profile", "--suite"))
             assert f"[{profile}]" in profiles
             asked.setdefault(profile, []).append(suite)
