@@ -114,12 +114,18 @@ def parts(fuzz_s: int, bench: str, root: Path = ROOT) -> tuple[Part, ...]:
         ),
         3 * _HOUR_S, names.from_log(r"^clean root: failed: (.+)$", "\n"),
     )  # fmt: skip
+    honest = Part(
+        "honest-runs", "ten thousand random runs that the second judge must not refuse",
+        (_pytest("--synthetic-runs=10000", "tests/reports/rejudge/test_synthetic_runs.py"),),
+        3 * _HOUR_S, names.from_list,
+    )  # fmt: skip
     return (
         lint,
         clean_root,
         pdfa,
         influxdb2,
         test_all,
+        honest,
         mutants,
         _qualification("ci", bench, 3 * _HOUR_S),
         *benchmarks(root),

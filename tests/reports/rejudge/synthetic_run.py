@@ -23,6 +23,8 @@ from tests.reports.sample_run import START_TAI_NS, summary
 
 US = 1000
 STREAM, PRODUCER = 13, 1
+LOAD = 14
+"""A stream of the load: replays are repeated for it, too, and it has no record."""
 BUDGET_NS = 10_000 * US
 PERIOD_NS = 40_000 * US
 ALLOWED = 4
@@ -38,6 +40,8 @@ def make_synthetic_run(results: Path, rng: random.Random) -> tuple[RunFolder, Ou
     requirement = StreamRequirement(
         "DAQ-013", Limit(limit_ns, None, "a test"), rng.choice((1, 10, 30)), rng.choice((0, 0, 1))
     )
+    of_load = StreamRequirement("stream 14", Limit(BUDGET_NS, None, "the pattern"), n_required=1)
+    load_is_late = rng.random() < 0.5
     allowed = ALLOWED if simulated else 1
     temper = rng.choice(("calm", "calm", "late", "mixed"))
     folders: list[Path] = []
@@ -45,11 +49,20 @@ def make_synthetic_run(results: Path, rng: random.Random) -> tuple[RunFolder, Ou
     while True:
         folder = run.evidence_folder("daq_replay", f"attempt-{len(folders) + 1}")
         kind = rng.choice(("calm", "late")) if temper == "mixed" else temper
-        write_replay(folder, rng, limit_ns, is_late=kind == "late")
+        write_replay(
+            folder,
+            rng,
+            limit_ns,
+            is_late=kind == "late",
+            load_is_late=load_is_late and rng.random() < 0.6,
+        )
         folders.append(folder)
         replays.append(load_replay(folder).replay())
         decided = decide_streams({STREAM: requirement}, replays, allowed)[STREAM]
-        if not decided.open:
+        load = decide_streams({LOAD: of_load}, replays, allowed)[LOAD]
+        if "fail" in (decided.outcome, load.outcome):
+            break
+        if not decided.open and (not load.open or load.explained):
             break
     for number in decided.recorded_replays:
         names = ("recv.ndjson", "misses.ndjson", "witness.ndjson")
@@ -68,7 +81,9 @@ def make_synthetic_run(results: Path, rng: random.Random) -> tuple[RunFolder, Ou
     return run, decided.verdict.outcome
 
 
-def write_replay(folder: Path, rng: random.Random, limit_ns: int, *, is_late: bool) -> None:
+def write_replay(
+    folder: Path, rng: random.Random, limit_ns: int, *, is_late: bool, load_is_late: bool
+) -> None:
     """Draw a replay and write what its tools said."""
     expected = rng.choice((12, 40, 40))
     lost = rng.choice((0, 0, 0, 0, 0, 1, 2))
@@ -102,6 +117,15 @@ def write_replay(folder: Path, rng: random.Random, limit_ns: int, *, is_late: bo
         "received_minus_scheduled": summary(whole), "received_minus_sent": summary([way for *_, way in rows]),
         "sent_minus_scheduled": summary([late for _, late, _ in rows]), "receive_stack": summary([]),
     }  # fmt: skip
+    load_ns = [2_000 * US] * (expected - 1) + [40_000 * US if load_is_late else 2_000 * US]
+    load_missed = int(load_is_late)
+    load: Json = stream | {
+        "id": LOAD, "received": expected, "lost": 0, "misses": load_missed, "misses_sent": load_missed,
+        "received_minus_scheduled": summary(load_ns), "received_minus_sent": summary(load_ns),
+        "sent_minus_scheduled": summary([0] * expected),
+    }  # fmt: skip
+    if load_is_late:
+        logged = [*logged, _miss(expected - 1, 0, load_ns[-1]) | {"stream": LOAD}]
     complete = rng.random() > 0.03
     recv: Json = {
         "type": "result", "tool": "bw-traffic recv", "version": "0.1.0",
@@ -109,11 +133,11 @@ def write_replay(folder: Path, rng: random.Random, limit_ns: int, *, is_late: bo
         "nonce": "0123456789abcdef", "phase": "aligned-12", "scale": 1, "warmup_ms": 6000,
         "duration_ms": expected * PERIOD_NS // 10**6, "correction": "two-way", "start_tai_ns": START_TAI_NS,
         "end_tai_ns": START_TAI_NS + expected * PERIOD_NS, "tai_utc_s": 37,
-        "streams": [stream], "clocks": [_clock(rng)], "clock_steps": _steps(rng, 0.03, "local"),
+        "streams": [stream, load], "clocks": [_clock(rng)], "clock_steps": _steps(rng, 0.03, "local"),
         "hostile": dict.fromkeys(
             ("foreign_connections", "bad_hello", "bad_check", "truncated", "oversized", "stale"), 0
         ),
-        "recorder": {"miss_log_dropped": len(misses) - len(logged), "message_log_dropped": 0},
+        "recorder": {"miss_log_dropped": int(dropped), "message_log_dropped": 0},
         "memory": {"rss_start_bytes": 3_100_000, "rss_end_bytes": 3_180_000},
         "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
     }  # fmt: skip
@@ -122,9 +146,13 @@ def write_replay(folder: Path, rng: random.Random, limit_ns: int, *, is_late: bo
         "late_slots": 0, "reconnects": 0, "blocked_writes": 0, "unsent": 0,
         "sent_minus_scheduled": summary(sent), "transmit_stack": summary([]),
     }  # fmt: skip
+    of_load = of_producer | {
+        "id": LOAD, "scheduled": expected, "sent": expected,
+        "sent_minus_scheduled": load["sent_minus_scheduled"],
+    }  # fmt: skip
     send: Json = {
         "type": "result", "tool": "bw-traffic send", "complete": rng.random() > 0.02,
-        "clock_steps": _steps(rng, 0.02, "local"), "streams": [of_producer],
+        "clock_steps": _steps(rng, 0.02, "local"), "streams": [of_producer, of_load],
         "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
     }  # fmt: skip
     ready = {"type": "ready", "local_tai_ns": START_TAI_NS - 10**9}
@@ -138,6 +166,7 @@ def write_replay(folder: Path, rng: random.Random, limit_ns: int, *, is_late: bo
         '[run]\nschema = "benchwright.plan/1"\nphase = "aligned-12"\n'
         '\n[[producer]]\nnumber = 1\nclock = "host"\n'
         f"\n[[stream]]\nid = {STREAM}\nlow_latency = true\n"
+        f"\n[[stream]]\nid = {LOAD}\nlow_latency = true\n"
     )
 
 
