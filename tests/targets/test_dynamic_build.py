@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import subprocess
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
@@ -42,6 +44,8 @@ MACHINE = "linux"
 PLUG_IN = "plugin:cards/example-clock.so,offset_ns=1500,bound_ns=25"
 LIBRARY = "libbwtime.so"
 OF_ARM = BUILD / "armhf" / "traffic-gen" / "timeservice" / LIBRARY
+DYNAMIC = {"bw-clock", "bw-traffic", "bw-edge", "libbwtime.so", "libbw-accel.so", "librtdip.so"}
+OLDEST_GLIBC = (2, 36)
 WITNESS = ["witness", "--period-us", "10000"]
 
 register_all()
@@ -241,3 +245,15 @@ def test_a_guest_with_a_c_library_of_its_own_loads_too(tmp_path: Path) -> None:
         job.wait_ready(HANG_S)
         job.stop()
         assert job.wait(HANG_S) == 0
+
+
+@pytest.mark.parametrize("build", ["linux", "armhf-dynamic"])
+def test_what_is_loaded_on_a_target_runs_with_an_older_c_library(build: str) -> None:
+    """As docs/new-target.md says, whatever C library the host that builds it has."""
+    files = [file for file in (BUILD / build).rglob("*") if file.name in DYNAMIC and file.is_file()]
+    assert {file.name for file in files} == DYNAMIC
+    for file in files:
+        argv = ["objdump", "-T", str(file)]
+        symbols = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+        needed = {(int(a), int(b)) for a, b in re.findall(r"\(GLIBC_(\d+)\.(\d+)", symbols)}
+        assert max(needed) <= OLDEST_GLIBC, file

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -42,8 +43,15 @@ def dissect(repository: Path, capture: Path, *names: str, options: Sequence[str]
         "-E",
         "separator=,",
     ]
+    # Wireshark 4.4 and later loads no script as root unless its init.lua says so.
+    (capture.parent / "init.lua").write_text("run_user_scripts_when_superuser = true\n")
     done = subprocess.run(
-        [*argv, "-E", "quote=d", *wanted], check=True, capture_output=True, text=True, timeout=120
+        [*argv, "-E", "quote=d", *wanted],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "WIRESHARK_CONFIG_DIR": str(capture.parent)},
     )
     assert "lua" not in done.stderr.lower(), done.stderr
     return list(csv.reader(done.stdout.splitlines()))
