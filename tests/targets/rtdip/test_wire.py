@@ -7,6 +7,7 @@ import csv
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,28 +32,24 @@ def dissect(repository: Path, capture: Path, *names: str, options: Sequence[str]
         pytest.skip("tshark is not installed: apt-get install --no-install-recommends tshark")
     script = repository / "targets" / "embedded" / "rtdip" / "rtdip.lua"
     wanted = [part for name in names for part in ("-e", name)]
-    argv = [
-        "tshark",
-        "-X",
-        f"lua_script:{script}",
-        *options,
-        "-r",
-        str(capture),
-        "-T",
-        "fields",
-        "-E",
-        "separator=,",
-    ]
-    # Wireshark 4.4 and later loads no script as root unless its init.lua says so.
-    (capture.parent / "init.lua").write_text("run_user_scripts_when_superuser = true\n")
-    done = subprocess.run(
-        [*argv, "-E", "quote=d", *wanted],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "WIRESHARK_CONFIG_DIR": str(capture.parent)},
-    )
+    # Wireshark 4.4 and later loads no script as root: here somebody else runs it, who may read copies.
+    other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    with tempfile.TemporaryDirectory() as name:
+        copies = Path(name)
+        copies.chmod(0o755)
+        for file in (script, capture):
+            shutil.copyfile(file, copies / file.name)
+            (copies / file.name).chmod(0o644)
+        argv = [*other, "tshark", "-X", f"lua_script:{copies / script.name}", *options]
+        argv += ["-r", str(copies / capture.name), "-T", "fields", "-E", "separator=,", "-E", "quote=d"]
+        done = subprocess.run(
+            [*argv, *wanted],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "HOME": name},
+        )
     assert "lua" not in done.stderr.lower(), done.stderr
     return list(csv.reader(done.stdout.splitlines()))
 
