@@ -7,6 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -289,7 +290,7 @@ def decided(standings: Sequence[str], replays_over: int, needed: int, *, lone_pa
 
 
 def latency_objections(
-    run: Path, records: Sequence[Record], *, confirmed: bool = True
+    run: Path, records: Sequence[Record], *, confirmed: bool = True, broke_off: bool = False
 ) -> tuple[list[str], int]:
     """Judge all latencies of a run again.
 
@@ -297,6 +298,7 @@ def latency_objections(
         run: The run folder.
         records: All its records.
         confirmed: Whether a fail of a simulated bench had to come again; in the version before it had not.
+        broke_off: Whether streams may be without a record whose replays confirm the fail of another.
 
     Returns:
         What differs, and how many records were worked out from raw data.
@@ -321,8 +323,13 @@ def latency_objections(
                 problems.append(f"{place}: {type(error).__name__}: {error}")
         if len(replays) == len(places):
             count += len(own)
-            problems += _judged_again(own, replays, confirmed)
+            problems += _judged_again(own, replays, confirmed, broke_off)
     return problems, count
+
+
+def against_pattern(stream: Mapping[str, Any]) -> Record:
+    """Return what a stream without a record is held against: the pattern's budget, by one message."""
+    return {"limit": {"upper": stream["budget_ns"]}, "allowed_lost": 0, "n_required": 1}
 
 
 def _others_beside(run: Path, places: Collection[str]) -> set[str]:
@@ -337,7 +344,7 @@ def _others_beside(run: Path, places: Collection[str]) -> set[str]:
 
 
 def _judged_again(
-    records: Sequence[Record], replays: Mapping[str, ReplayFolder], confirmed: bool
+    records: Sequence[Record], replays: Mapping[str, ReplayFolder], confirmed: bool, broke_off: bool
 ) -> list[str]:
     problems: list[str] = []
     streams = {int(record["subject"]["stream"]): record for record in records}
@@ -357,6 +364,10 @@ def _judged_again(
             record, standings[_folder_of(record) or ""][int(record["subject"]["stream"])][0]
         )
     over = sum(any(found[0].standing == "over" for found in each.values()) for each in standings.values())
+    replays_over = {over}
+    if broke_off:
+        with suppress(*DAMAGE):  # a stream that was never judged may be one that cannot be
+            replays_over.add(sum(_is_any_over(replay, streams) for replay in replays.values()))
     for stream, record in streams.items():
         last = [each for each in records if each["subject"]["stream"] == record["subject"]["stream"]]
         said = "fail" if any(each["outcome"] == "fail" for each in last) else last[-1]["outcome"]
@@ -364,10 +375,11 @@ def _judged_again(
         wanted = {
             decided(
                 [found[stream][place].standing for found in standings.values()],
-                over,
+                number_over,
                 needed,
                 lone_passes=not confirmed,
             )
+            for number_over in replays_over
             for place in (0, -1)
         }
         if (said if said in ("pass", "fail") else "no verdict") not in wanted:
@@ -375,6 +387,12 @@ def _judged_again(
                 f"{record['requirement']}: {said}, its replays come to {' or '.join(sorted(wanted))}"
             )
     return problems
+
+
+def _is_any_over(replay: ReplayFolder, recorded: Mapping[int, Record]) -> bool:
+    """Say whether a replay has any stream over, those without a record among them."""
+    asked = {each["id"]: recorded.get(each["id"]) or against_pattern(each) for each in replay.recv["streams"]}
+    return any(replay.found(stream, record)[0].standing == "over" for stream, record in asked.items())
 
 
 def _value_objections(record: Record, found: Finding) -> Iterator[str]:

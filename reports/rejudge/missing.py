@@ -73,7 +73,7 @@ def missing_objections(run: Path, manifest: Mapping[str, Any], records: Sequence
     if any(manifest["tests"].values()) and not (run / "output.xml").exists():
         yield "output.xml: missing, and run.json counts its tests"
     yield from _attempt_objections(run, manifest)
-    if not _broke_off(manifest):
+    if not broke_off(manifest):
         yield from _loose_evidence(run, manifest, records)
         yield from _unmeasured(manifest, records)
         yield from _lone_answers(run)
@@ -164,11 +164,12 @@ def _attempt_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]
             yield f"run.json: attempts: {listed[suite]} of {suite}, its evidence has {count}"
 
 
-def _broke_off(manifest: Mapping[str, Any]) -> bool:
-    """Say whether a measurement may have left raw data without coming to a record."""
+def broke_off(manifest: Mapping[str, Any]) -> bool:
+    """Say whether a measurement may have left raw data and no record; of the version before: no."""
     messages = [each["message"] for each in manifest.get("failed_tests") or ()]
-    return (
-        manifest["outcome"] in ("unset", "error")
+    return "outcome" in manifest and (
+        manifest["end_utc"] is None
+        or manifest["outcome"] in ("unset", "error")
         or bool(manifest.get("problems"))
         or any(message.partition(":")[0].lower() not in JUDGED for message in messages)
     )

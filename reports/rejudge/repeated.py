@@ -7,13 +7,12 @@ that had its verdict before gets no further record, unless the replay has it ove
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import DAMAGE
-from reports.rejudge.latency import QUANTITY, ReplayFolder, attempt_number, decided
+from reports.rejudge.latency import QUANTITY, ReplayFolder, against_pattern, attempt_number, decided
 
 AGAINST = ("over", "marginal", "undecided")
 
@@ -40,7 +39,7 @@ def needs_no_record(place: Path, run: Path, records: Sequence[Record]) -> bool:
         at = places.index(place)
         judged: dict[int, list[list[str]]] = {}
         for stream in replays[at].recv["streams"]:
-            asked = own[stream["id"]][0] if stream["id"] in own else _budget(stream)
+            asked = own[stream["id"]][0] if stream["id"] in own else against_pattern(stream)
             judged[stream["id"]] = _standings(replays, stream["id"], asked)
     except DAMAGE:
         return False
@@ -50,11 +49,6 @@ def needs_no_record(place: Path, run: Path, records: Sequence[Record]) -> bool:
         and own.keys() <= judged.keys()
         and all(any(not _owes(each, at, own[stream]) for each in judged[stream]) for stream in own)
     )
-
-
-def _budget(stream: Mapping[str, Any]) -> Record:
-    """Return what a stream of the load is held against: the pattern's budget, by one message."""
-    return {"limit": {"upper": stream["budget_ns"]}, "allowed_lost": 0, "n_required": 1}
 
 
 def _standings(replays: Sequence[ReplayFolder], stream: int, asked: Record) -> list[list[str]]:

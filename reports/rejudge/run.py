@@ -28,7 +28,7 @@ from reports.rejudge.latency import latency_objections
 from reports.rejudge.listed import listed_objections
 from reports.rejudge.lock_time import lock_time_objections
 from reports.rejudge.masks import mask_objections
-from reports.rejudge.missing import JUDGED_AGAIN, is_mask_on_two_way, missing_objections
+from reports.rejudge.missing import JUDGED_AGAIN, broke_off, is_mask_on_two_way, missing_objections
 from reports.rejudge.outcome import outcome_objections
 from reports.rejudge.path_shift import path_shift_objections
 from reports.rejudge.provisioning import provisioning_objections
@@ -111,7 +111,9 @@ def rejudge(run: Path) -> RejudgeResult:
         problems += fact_objections(run, manifest)
         problems += tool_objections(run, manifest, records)
         problems += missing_objections(run, manifest, records)
-        found, worked_out = latency_objections(run, records, confirmed="outcome" in manifest)
+        found, worked_out = latency_objections(
+            run, records, confirmed="outcome" in manifest, broke_off=broke_off(manifest)
+        )
         contradicted += found
         for judge in JUDGES:
             found, count = judge(run, records)
