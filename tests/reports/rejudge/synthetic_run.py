@@ -2,7 +2,8 @@
 """Runs of one requirement, drawn so that limits, pauses, lateness and U lie close to each other.
 
 The tools' answers are drawn and written in their documented form; the first judge reads them back and makes
-the records, with as many replays as its rule asks for.
+the records, with as many replays as its rule asks for. Some runs are ended by a signal before the test of a
+second stream, which has a requirement there and stays without a record.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from reports.latency.evidence import load_replay
 from reports.latency.verdict import ReplayResults, StreamRequirement, latency_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Outcome, Subject
+from reports.run.failed_tests import STOPPED_MARKS, FailedTest
 from reports.run.folder import RunFolder
+from reports.run.outcome import outcome_of
 from tests.reports.sample_run import START_TAI_NS, summary
 
 US = 1000
@@ -41,7 +44,9 @@ def make_synthetic_run(results: Path, rng: random.Random) -> tuple[RunFolder, Ou
         "DAQ-013", Limit(limit_ns, None, "a test"), rng.choice((1, 10, 30)), rng.choice((0, 0, 1))
     )
     of_load = StreamRequirement("stream 14", Limit(BUDGET_NS, None, "the pattern"), n_required=1)
-    load_is_late = rng.random() < 0.5
+    load_is_late = rng.random() < 0.8
+    is_stopped = rng.random() < 0.1
+    asked = {STREAM: requirement} | ({LOAD: of_load} if is_stopped else {})
     allowed = ALLOWED if simulated else 1
     temper = rng.choice(("calm", "calm", "late", "mixed"))
     folders: list[Path] = []
@@ -58,7 +63,7 @@ def make_synthetic_run(results: Path, rng: random.Random) -> tuple[RunFolder, Ou
         )
         folders.append(folder)
         replays.append(load_replay(folder).replay())
-        decided = decide_streams({STREAM: requirement}, replays, allowed)[STREAM]
+        decided = decide_streams(asked, replays, allowed)[STREAM]
         load = decide_streams({LOAD: of_load}, replays, allowed)[LOAD]
         if "fail" in (decided.outcome, load.outcome):
             break
@@ -76,8 +81,10 @@ def make_synthetic_run(results: Path, rng: random.Random) -> tuple[RunFolder, Ou
         )
         judged = replace(decided.judged[number], verdict=decided.recorded(number))
         run.append(latency_measurement(STREAM, requirement, replays[number], judged, context))
-    run.update(outcome=decided.verdict.outcome)
     run.close()
+    if is_stopped:
+        run.update(failed_tests=(FailedTest("", "Stream 14", rng.choice(STOPPED_MARKS)),), interrupted="")
+    run.update(outcome=outcome_of(run, finalising=True).outcome)
     return run, decided.verdict.outcome
 
 
