@@ -116,5 +116,5 @@ def test_a_misspelt_variable_is_refused(project: Path, command: str) -> None:
 
 
 def test_every_documented_variable_is_known(project: Path) -> None:
-    given = dict.fromkeys((*GIVEN, "HOURS", "BENCHWRIGHT_CACHE"), "x")
+    given: dict[str, str] = dict.fromkeys((*GIVEN, "HOURS", "BENCHWRIGHT_CACHE"), "x")
     assert made(project, "qualify", given)

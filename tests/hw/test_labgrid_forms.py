@@ -85,7 +85,7 @@ def test_a_closed_port_is_found_in_every_form(
 ) -> None:
     monkeypatch.setenv("LG_BOARD", "127.0.0.1")
     file = write(tmp_path, FORMS[form].replace("PORT", str(closed_port)))
-    (found, targets, *_), _virtual = bench.bench(file)
+    (found, targets, *_), *_ = bench.bench(file)
     assert found.state is State.LIMITED
     assert f"main does not answer: 127.0.0.1 port {closed_port}: Connection refused" in found.found
     assert targets.state is State.MISSING
@@ -98,7 +98,7 @@ def test_an_open_port_is_found_in_every_form_and_ssh_is_silent(
     monkeypatch.setenv("LG_BOARD", "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as server:
         file = write(tmp_path, FORMS[form].replace("PORT", str(server.getsockname()[1])))
-        (found, targets, *_), _virtual = bench.bench(file)
+        (found, targets, *_), *_ = bench.bench(file)
     assert (found.state, targets.state) == (State.OK, State.OK), found
     environment = open_labgrid(load_bench(file), tmp_path)
     assert [type(each).__name__ for each in environment.targets["main"].drivers] == ["NamespaceSSHDriver"]
@@ -148,7 +148,7 @@ def test_a_sites_own_power_driver_switches_its_machine(tmp_path: Path) -> None:
 def test_an_import_that_cannot_be_made_is_named(tmp_path: Path, imports: str, said: str) -> None:
     (tmp_path / "broken.py").write_text("class (\n")
     file = write(tmp_path, TABLE.replace("PORT", "22") + SSH, f"imports: {imports}\n")
-    (found, *_), _virtual = bench.bench(file)
+    (found, *_), *_ = bench.bench(file)
     assert found.state is State.MISSING
     assert said in found.found
 
@@ -158,7 +158,7 @@ def test_a_remote_place_without_a_coordinator_is_named(
 ) -> None:
     monkeypatch.setenv("LG_COORDINATOR", f"127.0.0.1:{closed_port}")
     file = write(tmp_path, "    resources:\n      RemotePlace: {name: desk}\n" + SSH)
-    (found, *_), _virtual = bench.bench(file)
+    (found, *_), *_ = bench.bench(file)
     assert found.state is State.MISSING
     assert (
         f"main: RemotePlace: no coordinator answers at 127.0.0.1:{closed_port}: LG_COORDINATOR" in found.found
