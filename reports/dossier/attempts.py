@@ -110,7 +110,7 @@ def decide(candidates: Sequence[Candidate], waivers: Waivers) -> Decision:
     deciding: Measurement | None = None
     contradicted = False
     for number, each in enumerate(candidates, start=1):
-        waiver = waivers.setting_aside(each.record.requirement, each.run_id, each.number_in_run)
+        waiver = waivers.setting_aside(each.record, each.run_id, each.number_in_run)
         against = objection(each)
         role: Role = "not valid"
         why = against

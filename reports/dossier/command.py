@@ -9,7 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from reports.dossier.gather import gather, named_file
+from reports.dossier.errors import DossierError
+from reports.dossier.gather import gather, named_file, waivers_of
 from reports.dossier.model import Dossier, Request, to_dossier_bytes
 from reports.durable import replace_file
 from reports.run.benches import (
@@ -120,6 +121,8 @@ def write(options: argparse.Namespace) -> int:
     asked = Request(
         options.title, options.date, options.operator, options.reviewer, tuple(files), sealed_by=named
     )
+    for problem in future_waivers(asked):
+        raise DossierError(problem)
     dossier = gather(options.run, asked)
     output: Path = options.output or Path(f"{dossier.id}.pdf")
     replace_file(output, rendered(dossier, options.run, output))
@@ -130,6 +133,15 @@ def write(options: argparse.Namespace) -> int:
     if len(dossier.conclusion.reasons) > _REASONS_SHOWN:
         print(f"  … {len(dossier.conclusion.reasons)} in all")
     return 0
+
+
+def future_waivers(asked: Request) -> list[str]:
+    """Return, in words, which waivers are dated after today: of that the data of a dossier know nothing.
+
+    Raises:
+        DossierError: The file of waivers is wrong.
+    """
+    return waivers_of(asked).future(datetime.datetime.now(datetime.UTC).date())
 
 
 def rendered(dossier: Dossier, runs: list[Path], output: Path) -> bytes:

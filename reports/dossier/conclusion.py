@@ -102,6 +102,8 @@ def effects(waivers: Waivers, targets: Sequence[Target], absent: Mapping[str, st
         Waiver(
             id=each.id,
             requirement=each.requirement,
+            target=each.target,
+            stack=each.stack,
             run=each.run,
             attempt=each.attempt,
             reason=each.reason,
@@ -119,10 +121,10 @@ def _effect(waiver: Decided, targets: Sequence[Target]) -> str:
     if waiver.concedes:
         said = [
             f"accepted on {target.name} on {target.bench} although {row.status}"
-            if row.waived == waiver.id
+            if waiver.id == row.waived or waiver.id in row.waived.split(", ")
             else f"no effect on {target.name} on {target.bench}: {row.status}"
             for target, row in rows
-            if row.id == waiver.requirement
+            if (row.id, f"{target.name} on {target.bench}") == (waiver.requirement, waiver.target)
         ]
         return "; ".join(said)
     aside = sum(

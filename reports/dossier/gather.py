@@ -46,8 +46,8 @@ from reports.dossier.source import (
     read_backs,
     read_sources,
 )
-from reports.dossier.traceability import TargetTrials, matrix
-from reports.dossier.waivers import NONE, Waiver, Waivers, check_waivers, read_waivers
+from reports.dossier.traceability import STACK, TargetTrials, matrix
+from reports.dossier.waivers import NONE, Scope, Trial, Waivers, check_waivers, read_waivers
 from reports.page.facts import flatten
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.codec import to_json
@@ -97,15 +97,14 @@ def gather(runs: Sequence[Path], asked: Request = NOTHING_ASKED) -> Dossier:
     sources = read_sources(runs)
     named = [read_set(file.text.encode(), file.name) for file in asked.files if file.role == "requirements"]
     sets = merged([*named, *(each for source in sources for each in source.requirement_sets)])
-    waivers = _by_run_id(_waivers(asked), sources)
-    date = _given_date(asked) or _last_day(sources, waivers)
+    waivers = waivers_of(asked)
+    date = _given_date(asked, sources) or _last_day(sources, waivers)
     targets = tuple(
         _target(bench, name, sources, sets, waivers)
         for bench, name in dict.fromkeys(pair for source in sources for pair in source.targets())
     )
     absent = absent_runs(sources)
-    tries = _tries(targets, sources) | {run_id: {} for run_id in absent}
-    check_waivers(waivers, date, {row.id for target in targets for row in target.requirements}, tries)
+    check_waivers(waivers, date, _scope(targets, sources, absent))
     trusted = trusted_of(asked)
     shown = tuple(_run(source, trusted) for source in sources)
     names = dict.fromkeys(f"{target.name} on {target.bench}" for target in targets)
@@ -141,45 +140,34 @@ def _id(sources: Sequence[Source], asked: Request) -> str:
     return f"BD-{digest[:_ID_DIGITS]}"
 
 
-def _waivers(asked: Request) -> Waivers:
-    """Return the waivers; raises DossierError where there is more than one file of them."""
+def waivers_of(asked: Request) -> Waivers:
+    """Return the waivers that a dossier was asked for with; raises DossierError."""
     files = [file for file in asked.files if file.role == "waivers"]
     if len(files) > 1:
         raise DossierError(f"{files[1].name}: a second file of waivers; one is allowed")
     return read_waivers(files[0].text.encode(), files[0].name) if files else NONE
 
 
-def _given_date(asked: Request) -> datetime.date | None:
+def _given_date(asked: Request, sources: Sequence[Source]) -> datetime.date | None:
+    if asked.date is None:
+        return None
     try:
-        return datetime.date.fromisoformat(asked.date) if asked.date is not None else None
+        date = datetime.date.fromisoformat(asked.date)
     except ValueError as error:
         raise DossierError(f"date: {asked.date!r} is no date YYYY-MM-DD") from error
+    last = max(map(_day_of, sources))
+    if date < last:
+        raise DossierError(f"date: {date} is before {last} (UTC), when the last run ended")
+    return date
 
 
 def _last_day(sources: Sequence[Source], waivers: Waivers) -> datetime.date:
-    ends = [parse_utc(source.manifest.end_utc or source.manifest.start_utc).date() for source in sources]
-    return max([*ends, *(waiver.date for waiver in waivers.all)])
+    return max([*map(_day_of, sources), *(waiver.date for waiver in waivers.all)])
 
 
-def _by_run_id(waivers: Waivers, sources: Sequence[Source]) -> Waivers:
-    """Return the waivers with runs by their id, where the file names their folder.
-
-    Raises:
-        DossierError: Two runs have folders of that name.
-    """
-    ids: dict[str, list[str]] = {}
-    for source in sources:
-        ids.setdefault(source.path.name, []).append(source.run_id)
-    found: list[Waiver] = []
-    for number, waiver in enumerate(waivers.all, start=1):
-        runs = ids.get(waiver.run or "", [])
-        if len(runs) > 1:
-            where = f"{waivers.path}: waiver[{number}].run"
-            raise DossierError(
-                f"{where}: {waiver.run} is the folder of {len(runs)} runs; allowed: {', '.join(runs)}"
-            )
-        found.append(replace(waiver, run=runs[0]) if runs else waiver)
-    return replace(waivers, all=tuple(found))
+def _day_of(source: Source) -> datetime.date:
+    """Return the last day of a run, UTC."""
+    return parse_utc(source.manifest.end_utc or source.manifest.start_utc).date()
 
 
 def _target(
@@ -193,6 +181,7 @@ def _target(
     stacks = stacks_asked([asked_in(source.path, source.manifest) for source in own], name)
     by_id = {requirement.id: requirement for _file, requirement in asked}
     tried = TargetTrials(
+        f"{name} on {bench}",
         [
             candidate
             for source in own
@@ -315,12 +304,21 @@ def _run(source: Source, trusted: TrustedSeals | None) -> Run:
     )
 
 
-def _tries(targets: Sequence[Target], sources: Sequence[Source]) -> dict[str, dict[str, int]]:
-    """Return by run and requirement the largest number of an attempt."""
-    found: dict[str, dict[str, int]] = {source.run_id: {} for source in sources}
+def _scope(targets: Sequence[Target], sources: Sequence[Source], absent: Iterable[str]) -> Scope:
+    """Return what waivers may be of."""
+    days: dict[str, datetime.date | None] = {source.run_id: _day_of(source) for source in sources}
+    requirements: dict[str, list[str]] = {}
+    trials: dict[Trial, None] = {}
     for target in targets:
+        where = f"{target.name} on {target.bench}"
+        requirements[where] = [row.id for row in target.requirements]
         for row in target.requirements:
-            for attempt in (attempt for result in row.results for attempt in result.attempts):
-                known = found[attempt.run_id]
-                known[row.id] = max(known.get(row.id, 0), attempt.number_in_run)
-    return found
+            attempts = [attempt for result in row.results for attempt in result.attempts]
+            for each in attempts:
+                stack = each.record.subject.stack
+                trials[Trial(each.run_id, row.id, where, stack, each.number_in_run)] = None
+            for part in row.missing:
+                kind, _, stack = part.partition(" ")
+                if kind == STACK:
+                    trials[Trial("", row.id, where, stack, 0)] = None
+    return Scope(requirements, days | dict.fromkeys(absent), tuple(trials))

@@ -135,7 +135,7 @@ class RequirementRow:
         skipped: Why it was skipped, of the run that said so last; empty where it was measured or untested.
         missing: Parts that the file asks for, and network stacks that a run chose for it, and nobody measured
             (`sync_offset max_abs`, `stack rtdip`).
-        waived: Id of the waiver that accepts it although it did not pass; empty: none.
+        waived: Ids of the waivers that accept it although it did not pass, one a stack; empty: none.
         tests: Names of the tests that measured it, first ones first.
         results: What was measured for it; empty where it is untested.
     """
@@ -354,6 +354,8 @@ class Waiver:
     date: str
     expires: str | None
     effect: str
+    target: str | None = None
+    stack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,10 @@ WORST_FIRST: tuple[Status, ...] = (
     "pass",
 )
 """Statuses, the worst first."""
+UNTESTED_ON_HARDWARE: Status = "untested on hardware"
+"""No waiver takes it away."""
+STACK = "stack"
+"""Before the name of a network stack that a requirement was asked with, among what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +33,12 @@ class TargetTrials:
     """Everything that a target's runs measured.
 
     Attributes:
+        target: Its name and bench, as a waiver has them.
         candidates: Its records, by time.
         distribution_of: What the evidence of an attempt says of its samples.
     """
 
+    target: str
     candidates: Sequence[Candidate]
     waivers: Waivers
     distribution_of: Callable[[Attempt], Distribution | None]
@@ -109,14 +115,14 @@ def matrix(
         measured = {record.subject.stack for record in records}
         missing = [each for each in (stacks or {}).get(requirement.id, ()) if each not in measured]
         reason = "" if results and not missing else skipped.get(requirement.id, "")
-        rows.append(_row(requirement, file.path, results, tried.waivers, reason, missing if results else ()))
+        rows.append(_row(requirement, file.path, results, tried, reason, missing if results else ()))
     known = {row.id for row in rows}
     judged = [each.record for each in tried.candidates if each.record.quantity not in checks]
     for name in dict.fromkeys(record.requirement for record in judged if record.requirement not in known):
         results = tried.results(lambda record, wanted=name: record.requirement == wanted)
         record = results[0].attempts[0].record
         alone = Requirement(name, record.quantity, record.statistic, record.limit, record.unit)
-        rows.append(replace(_row(alone, "", results, tried.waivers, ""), text=""))
+        rows.append(replace(_row(alone, "", results, tried, ""), text=""))
     return tuple(rows)
 
 
@@ -124,21 +130,23 @@ def _row(
     requirement: Requirement,
     file: str,
     results: tuple[Result, ...],
-    waivers: Waivers,
+    tried: TargetTrials,
     skipped: str,
-    stacks: Iterable[str] = (),
+    stacks: Sequence[str] = (),
 ) -> RequirementRow:
     """Return the row of a requirement; `stacks`: with which it was asked, and has no value."""
     records = [attempt.record for result in results for attempt in result.attempts]
-    missing = tuple(
+    parts = tuple(
         part.name for part in requirement.parts if not any(part.covers(record) for record in records)
     )
-    missing += tuple(f"stack {each}" for each in stacks)
+    missing = (*parts, *(f"{STACK} {each}" for each in stacks))
     found = {result.status for result in results}
     if missing or not results:
         found.add("skipped" if skipped else "untested")
     status: Status = next(each for each in WORST_FIRST if each in found)
-    waiver = waivers.conceding(requirement.id)
+    unmet = [result for result in results if result.status != "pass"]
+    stackless = [None] if parts or not results else []
+    unmet_stacks = [*(result.attempts[0].record.subject.stack for result in unmet), *stacks, *stackless]
     return RequirementRow(
         id=requirement.id,
         text=requirement.text,
@@ -147,10 +155,17 @@ def _row(
         status=status,
         skipped=skipped if status == "skipped" else "",
         missing=missing,
-        waived=waiver.id if waiver is not None and status not in ("pass", "untested on hardware") else "",
+        waived="" if UNTESTED_ON_HARDWARE in found else _waived(requirement.id, unmet_stacks, tried),
         tests=tuple(dict.fromkeys(record.test for record in records)),
         results=results,
     )
+
+
+def _waived(requirement: str, stacks: Iterable[str | None], tried: TargetTrials) -> str:
+    """Return the ids of the waivers that accept a requirement with each stack that it did not pass with."""
+    found = [tried.waivers.conceding(requirement, tried.target, stack) for stack in stacks]
+    ids = [waiver.id for waiver in found if waiver is not None]
+    return ", ".join(dict.fromkeys(ids)) if len(ids) == len(found) else ""
 
 
 def requirement_doubt(record: Measurement, asked: Requirement | None, kept: Requirement | None) -> str:

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from reports.dossier.command import DATA_SUFFIX, rendered
+from reports.dossier.command import DATA_SUFFIX, future_waivers, rendered
 from reports.dossier.errors import DossierError
 from reports.dossier.gather import gather
 from reports.dossier.model import Dossier, from_dossier_json, to_dossier_bytes
@@ -71,6 +71,8 @@ def differences(
     if found:
         return found
     try:
+        if problems := future_waivers(held.asked):
+            return problems
         made = gather(runs, held.asked)
     except ReportError as error:
         return [f"it cannot be made again: {error}"]

@@ -7,12 +7,17 @@
     [[waiver]]
     id = "W-1"
     requirement = "DAQ-013"        # alone: accepted although it did not pass
+    target = "linux-rt on hall-7"  # name and bench
+    stack = "kernel"               # network stack
     run = "20261122T040556Z-…"     # with it, or alone: what was measured there decides nothing
     attempt = 1                    # with both: that attempt only
     reason = "…"
     approver = "…"
     date = 2026-11-22
     expires = 2027-03-31           # may be left out
+
+A waiver is of one target and one network stack. One of a run says of which where the run measured several;
+one that accepts a requirement always does, for it would hold for runs to come.
 
 The date of the dossier decides whether a waiver has expired, not today's: the same waivers give the same
 dossier on any day.
@@ -23,15 +28,23 @@ from __future__ import annotations
 import datetime
 import hashlib
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from reports.dossier.errors import DossierError
+from reports.record.measurement import Measurement, Subject
 
 SCHEMA = "benchwright.waivers/1"
-_KEYS = ("id", "requirement", "run", "attempt", "reason", "approver", "date", "expires")
+_KEYS = ("id", "requirement", "target", "stack", "run", "attempt", "reason", "approver", "date", "expires")
 _ATTEMPT_MAX = 1000
+_BLANK_LETTERS = "\u115f\u1160\u3164\uffa0"
+"""Fillers of Hangul: letters to Unicode, and nothing is seen of them."""
+
+
+def target_words(subject: Subject) -> str:
+    """Return the target that something was measured of, as a waiver names it."""
+    return f"{subject.target} on {subject.bench}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +53,8 @@ class Waiver:
 
     id: str
     requirement: str | None
+    target: str | None
+    stack: str | None
     run: str | None
     attempt: int | None
     reason: str
@@ -52,11 +67,52 @@ class Waiver:
         """Say whether it accepts a requirement that did not pass, instead of setting attempts aside."""
         return self.run is None
 
-    def sets_aside(self, requirement: str, run_id: str, attempt: int) -> bool:
+    def accepts(self, requirement: str, target: str, stack: str | None) -> bool:
+        """Say whether it accepts what did not pass with a stack, or, with None, without any."""
+        ours = self.concedes and (self.requirement, self.target) == (requirement, target)
+        return ours and stack in (None, self.stack)
+
+    def sets_aside(self, record: Measurement, run_id: str, attempt: int) -> bool:
         """Say whether it takes an attempt out of what decides."""
         return (
-            self.run == run_id and self.requirement in (None, requirement) and self.attempt in (None, attempt)
+            self.run == run_id
+            and self.requirement in (None, record.requirement)
+            and self.target in (None, target_words(record.subject))
+            and self.stack in (None, record.subject.stack)
+            and self.attempt in (None, attempt)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a waiver may be of: an attempt.
+
+    Attributes:
+        run: Id of its run; empty: the requirement was asked with this stack, and nobody measured it.
+        target: As `target_words` has it.
+        stack: Network stack; None: it is of none.
+        number: Of the attempt in its run.
+    """
+
+    run: str
+    requirement: str
+    target: str
+    stack: str | None
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What there is to be waived in a dossier.
+
+    Attributes:
+        requirements: Ids of those on each target, by its `target_words`.
+        runs: Last day of each run, those that are left out among them; None: it is not known.
+    """
+
+    requirements: Mapping[str, Collection[str]]
+    runs: Mapping[str, datetime.date | None]
+    trials: Collection[Trial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +123,25 @@ class Waivers:
     sha256: str
     all: tuple[Waiver, ...]
 
-    def conceding(self, requirement: str) -> Waiver | None:
-        """Return the waiver that accepts a requirement; None: there is none."""
-        return next((w for w in self.all if w.concedes and w.requirement == requirement), None)
+    def conceding(self, requirement: str, target: str, stack: str | None) -> Waiver | None:
+        """Return the waiver that accepts a requirement on a target; None: there is none."""
+        return next((w for w in self.all if w.accepts(requirement, target, stack)), None)
 
     def leaving_out(self, run_id: str) -> Waiver | None:
         """Return the waiver of a whole run; None: there is none."""
         return next((w for w in self.all if w.run == run_id and w.requirement is None), None)
 
-    def setting_aside(self, requirement: str, run_id: str, attempt: int) -> Waiver | None:
+    def setting_aside(self, record: Measurement, run_id: str, attempt: int) -> Waiver | None:
         """Return the waiver that takes an attempt out of what decides; None: there is none."""
-        return next((w for w in self.all if w.sets_aside(requirement, run_id, attempt)), None)
+        return next((w for w in self.all if w.sets_aside(record, run_id, attempt)), None)
+
+    def future(self, today: datetime.date) -> list[str]:
+        """Return, in words, which waivers are dated after a day (UTC)."""
+        return [
+            f"{self.path}: waiver[{number}].date: {waiver.date} is in the future; today is {today} (UTC)"
+            for number, waiver in enumerate(self.all, start=1)
+            if waiver.date > today
+        ]
 
 
 NONE = Waivers("", "", ())
@@ -134,12 +198,14 @@ def _waiver(item: object, where: str) -> Waiver:
     if expires is not None and expires < date:
         raise DossierError(f"{where}.expires: {expires} is before date = {date}")
     return Waiver(
-        id=_text(table, "id", where),
+        id=_name(table, "id", where),
         requirement=requirement,
+        target=_optional_text(table, "target", where),
+        stack=_optional_text(table, "stack", where),
         run=run,
         attempt=attempt,
         reason=_text(table, "reason", where),
-        approver=_text(table, "approver", where),
+        approver=_name(table, "approver", where),
         date=date,
         expires=expires,
     )
@@ -147,9 +213,18 @@ def _waiver(item: object, where: str) -> Waiver:
 
 def _text(table: Mapping[str, object], key: str, where: str) -> str:
     value = table.get(key)
-    if not isinstance(value, str) or not value.strip():
-        raise DossierError(f"{where}.{key}: must be a text that is not empty")
+    if not isinstance(value, str) or not any(c.isalnum() and c not in _BLANK_LETTERS for c in value):
+        raise DossierError(f"{where}.{key}: must be a text with a letter or digit that is seen")
     return value.strip()
+
+
+def _name(table: Mapping[str, object], key: str, where: str) -> str:
+    """Return a text of one line of which every character is seen."""
+    found = _text(table, key, where)
+    hidden = [c for c in found if c in _BLANK_LETTERS or not c.isprintable()]
+    if hidden:
+        raise DossierError(f"{where}.{key}: holds U+{ord(hidden[0]):04X}, which is not seen")
+    return found
 
 
 def _optional_text(table: Mapping[str, object], key: str, where: str) -> str | None:
@@ -176,38 +251,69 @@ def _date(table: Mapping[str, object], key: str, where: str) -> datetime.date | 
     return value
 
 
-def check_waivers(
-    waivers: Waivers,
-    date: datetime.date,
-    requirements: Collection[str],
-    attempts: Mapping[str, Mapping[str, int]],
-) -> None:
-    """Refuse waivers that cannot apply.
+def check_waivers(waivers: Waivers, date: datetime.date, scope: Scope) -> None:
+    """Refuse waivers that cannot apply, or are not of one target and stack.
 
     Args:
         waivers: The file.
         date: Of the dossier: what expired before it does not hold.
-        requirements: Ids of all requirements.
-        attempts: By run id and requirement, the largest number of an attempt.
+        scope: What there is to be waived.
 
     Raises:
         DossierError: Names file, waiver, field and what is allowed.
     """
     for number, waiver in enumerate(waivers.all, start=1):
         where = f"{waivers.path}: waiver[{number}]"
-        if waiver.requirement is not None and waiver.requirement not in requirements:
-            shown = ", ".join(sorted(requirements)[:8]) + (", …" if len(requirements) > 8 else "")
-            raise DossierError(
-                f"{where}.requirement: {waiver.requirement!r} is not known; there are: {shown or 'none'}"
-            )
-        if waiver.run is not None and waiver.run not in attempts:
-            raise DossierError(f"{where}.run: {waiver.run!r} is not known; there are: {', '.join(attempts)}")
+        requirements = sorted({one for of_target in scope.requirements.values() for one in of_target})
+        if waiver.requirement is not None:
+            _one_of(requirements, waiver.requirement, f"{where}.requirement")
+        if waiver.run is not None:
+            _one_of(scope.runs, waiver.run, f"{where}.run")
+        trials = [
+            each
+            for each in scope.trials
+            if waiver.run in (None, each.run) and waiver.requirement in (None, each.requirement)
+        ]
         if waiver.run is not None and waiver.requirement is not None:
-            tried = attempts[waiver.run].get(waiver.requirement, 0)
+            tried = max((each.number for each in trials), default=0)
             if (waiver.attempt or 1) > tried:
                 allowed = f"1 to {tried}" if tried else f"none: the run did not measure {waiver.requirement}"
                 raise DossierError(f"{where}.attempt: found {waiver.attempt}, allowed: {allowed}")
-        if waiver.date > date:
-            raise DossierError(f"{where}.date: {waiver.date} is after the dossier's date {date}")
-        if waiver.expires is not None and waiver.expires < date:
-            raise DossierError(f"{where}.expires: expired on {waiver.expires}; the dossier's date is {date}")
+        if waiver.concedes:
+            targets = [name for name, of in scope.requirements.items() if waiver.requirement in of]
+        else:
+            targets = list(dict.fromkeys(each.target for each in trials))
+        _check_which(targets, waiver.target, waiver, f"{where}.target")
+        trials = [each for each in trials if waiver.target in (None, each.target)]
+        stacks = list(dict.fromkeys(each.stack for each in trials if each.stack is not None))
+        _check_which(stacks, waiver.stack, waiver, f"{where}.stack")
+        runs = {waiver.run} if waiver.run is not None else {each.run for each in trials if each.run}
+        _check_dates(waiver, date, [scope.runs[run] for run in runs], where)
+
+
+def _one_of(known: Iterable[str], found: str, where: str) -> None:
+    if found not in (names := list(known)):
+        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        raise DossierError(f"{where}: {found!r} is not known; there are: {shown or 'none'}")
+
+
+def _check_which(known: Collection[str], found: str | None, waiver: Waiver, where: str) -> None:
+    """Refuse a waiver that does not say of which of several it is."""
+    if found is not None:
+        _one_of(known, found, where)
+    elif len(known) > (0 if waiver.concedes else 1):
+        raise DossierError(f"{where}: missing; the waiver is of one of: {', '.join(known)}")
+
+
+def _check_dates(
+    waiver: Waiver, date: datetime.date, run_days: Iterable[datetime.date | None], where: str
+) -> None:
+    last = max((day for day in run_days if day is not None), default=waiver.date)
+    if waiver.date < last:
+        raise DossierError(
+            f"{where}.date: {waiver.date} is before {last} (UTC), when what it is of was measured"
+        )
+    if waiver.date > date:
+        raise DossierError(f"{where}.date: {waiver.date} is after the dossier's date {date}")
+    if waiver.expires is not None and waiver.expires < date:
+        raise DossierError(f"{where}.expires: expired on {waiver.expires}; the dossier's date is {date}")

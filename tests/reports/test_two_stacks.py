@@ -175,7 +175,9 @@ def test_a_failed_test_of_one_stack_is_not_covered_by_the_record_of_another(reco
 def test_the_dossier_misses_a_stack_without_a_value(record: Measurement, skipped: str, status: str) -> None:
     file = read_set((ROOT / "robot" / "requirements" / "daq12.toml").read_bytes(), "daq12.toml")
     [asked] = [each for each in file.requirements if each.id == record.requirement]
-    tried = TargetTrials([Candidate("run", 1, record, False, ())], NONE, lambda _attempt: None)
+    tried = TargetTrials(
+        "linux-rt on bench-1", [Candidate("run", 1, record, False, ())], NONE, lambda _attempt: None
+    )
 
     def row(*stacks: str) -> str:
         of = {asked.id: stacks}
@@ -187,7 +189,9 @@ def test_the_dossier_misses_a_stack_without_a_value(record: Measurement, skipped
     assert row() == "pass"
     assert row(*STACKS) == f"{status}: {skipped or 'stack user'}"
     failed = replace(record, outcome="fail", reason="too late")
-    tried = TargetTrials([Candidate("run", 1, failed, False, ())], NONE, lambda _attempt: None)
+    tried = TargetTrials(
+        "linux-rt on bench-1", [Candidate("run", 1, failed, False, ())], NONE, lambda _attempt: None
+    )
     assert row(*STACKS) == "fail: too late"
 
 

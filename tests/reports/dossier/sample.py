@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import datetime
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from reports.dossier.gather import NOTHING_ASKED
+from reports.dossier.gather import NOTHING_ASKED, named_file
 from reports.dossier.gather import gather as gather_dossier
-from reports.dossier.model import Dossier, Request
+from reports.dossier.model import Dossier, NamedFile, Request
 from reports.record.measurement import (
     RULE,
     SCHEMA,
@@ -90,6 +91,30 @@ KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 def gather(runs: Sequence[Path], asked: Request = NOTHING_ASKED) -> Dossier:
     """Gather a dossier of runs that have to be sealed by the key of these tests."""
     return gather_dossier(runs, dataclasses.replace(asked, sealed_by=(fingerprint(KEY),)))
+
+
+def asked(tmp_path: Path, waivers: str = "", **options: Any) -> Request:
+    """Return a request with these waivers; none: without a file of them."""
+    files: list[NamedFile] = []
+    if waivers:
+        path = tmp_path / "waivers.toml"
+        path.write_text('[waivers]\nschema = "benchwright.waivers/1"\n' + waivers, encoding="utf-8")
+        files.append(named_file("waivers", path))
+    fields: dict[str, Any] = {"title": None, "date": None, "operator": None, "reviewer": None}
+    return Request(**{**fields, **options}, files=tuple(files))
+
+
+def waiver(date: datetime.date | None = None, **keys: str | int) -> str:
+    """Return a waiver in TOML, of today (UTC) unless said otherwise."""
+    given = {"id": "W-1", "reason": "agreed", "approver": "A. Reviewer", **keys}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in given.items()]
+    day = date or datetime.datetime.now(datetime.UTC).date()
+    return "\n".join(["[[waiver]]", *lines, f"date = {day}\n"])
+
+
+def conceding(requirement: str, name: str = "W-1", stack: str = "kernel") -> str:
+    """Return a waiver that accepts a requirement on the target of these tests."""
+    return waiver(id=name, requirement=requirement, target=f"{TARGET} on bench-1", stack=stack)
 
 
 def write_benches(path: Path, *names: str, since: str = "2026-01-01", until: str = "") -> Path:

@@ -40,8 +40,9 @@ def roles(found: Decision) -> list[str]:
 def waiver(**changes: object) -> Waivers:
     day = datetime.date(2026, 11, 22)
     fields: dict[str, object] = {
-        "id": "W-1", "requirement": "DAQ-031", "run": "run-1", "attempt": 1, "reason": "cable pulled",
-        "approver": "A. Reviewer", "date": day, "expires": None,
+        "id": "W-1", "requirement": "DAQ-031", "target": "linux-rt on bench-1", "stack": "kernel",
+        "run": "run-1", "attempt": 1, "reason": "cable pulled", "approver": "A. Reviewer", "date": day,
+        "expires": None,
     }  # fmt: skip
     return Waivers("waivers.toml", "0" * 64, (Waiver(**{**fields, **changes}),))  # type: ignore[arg-type]
 
@@ -128,7 +129,15 @@ def test_a_waiver_sets_an_attempt_aside_and_the_next_one_decides():
 
 
 @pytest.mark.parametrize(
-    "other", [{"attempt": 2}, {"run": "run-2"}, {"requirement": "DAQ-032"}, {"run": None, "attempt": None}]
+    "other",
+    [
+        {"attempt": 2},
+        {"run": "run-2"},
+        {"requirement": "DAQ-032"},
+        {"target": "linux-rt on bench-2"},
+        {"stack": "rtdip"},
+        {"run": None, "attempt": None},
+    ],
 )
 def test_a_waiver_of_something_else_sets_nothing_aside(other: dict[str, object]):
     assert decision(record("fail"), waivers=waiver(**other)).status == "fail"

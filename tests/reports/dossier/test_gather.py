@@ -22,11 +22,14 @@ from reports.run.integrity import SUMS
 from tests.reports.dossier.sample import (
     FACTS,
     INSTRUMENTS,
+    asked,
+    conceding,
     finished_run,
     gather,
     record,
     requirements_text,
     small_run,
+    waiver,
 )
 from tests.reports.sample_run import Disturbance, make_run
 
@@ -44,22 +47,6 @@ def said(dossier: Dossier) -> str:
 
 def deviations(dossier: Dossier) -> str:
     return "\n".join(f"{each.kind}: {each.text}" for each in dossier.deviations)
-
-
-def asked(tmp_path: Path, waivers: str = "", **options: Any) -> Request:
-    files: list[Any] = []
-    if waivers:
-        path = tmp_path / "waivers.toml"
-        path.write_text('[waivers]\nschema = "benchwright.waivers/1"\n' + waivers)
-        files.append(named_file("waivers", path))
-    fields: dict[str, Any] = {"title": None, "date": None, "operator": None, "reviewer": None}
-    return Request(**{**fields, **options}, files=tuple(files))
-
-
-def waiver(**keys: str | int) -> str:
-    given = {"id": "W-1", "reason": "agreed", "approver": "A. Reviewer", **keys}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in given.items()]
-    return "\n".join(["[[waiver]]", *lines, "date = 2026-11-22\n"])
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +139,7 @@ def test_the_data_come_back_the_same(whole: Dossier):
 
 def test_a_simulated_run_is_never_accepted_though_everything_passed(tmp_path: Path):
     run = small_run(tmp_path, record(simulated=True), simulated=True, requirements=ONE)
-    found = gather([run.path], asked(tmp_path, waiver(requirement="DAQ-031")))
+    found = gather([run.path], asked(tmp_path, conceding("DAQ-031")))
     assert found.simulated
     assert row(found, "DAQ-031").status == "untested on hardware"
     assert row(found, "DAQ-031").waived == ""
@@ -308,16 +295,6 @@ def test_the_first_valid_attempt_decides_over_runs_in_any_order(tmp_path: Path):
     assert waived.id != found.id
 
 
-def test_a_waiver_may_name_the_folder_of_a_run_that_has_it_alone(tmp_path: Path):
-    first = small_run(tmp_path / "1", record("fail", "too late"), record(), requirements=ONE)
-    by_folder = asked(tmp_path, waiver(requirement="DAQ-031", run=first.path.name, attempt=1))
-    assert gather([first.path], by_folder).waivers[0].run == first.run_id
-    copied = small_run(tmp_path / "2", record(), requirements=ONE)
-    copied.path.rename(tmp_path / "2" / first.path.name)
-    with pytest.raises(DossierError, match=r"waiver\[1\].run: .* is the folder of 2 runs"):
-        gather([first.path, tmp_path / "2" / first.path.name], by_folder)
-
-
 def test_an_earlier_run_that_was_repeated_cannot_be_kept_silent(tmp_path: Path):
     first = small_run(tmp_path / "1", record("fail", "too late"), requirements=ONE)
     second = small_run(tmp_path / "2", record(), requirements=ONE, earlier=first.run_id)
@@ -345,11 +322,14 @@ def test_a_pass_that_a_later_run_contradicts_is_not_accepted(tmp_path: Path):
 
 def test_a_concession_accepts_a_requirement_and_is_said(tmp_path: Path):
     other = record(
-        "fail", "too late", requirement="DAQ-032", subject=Subject("bench-1", "linux-rt", stream="32")
+        "fail",
+        "too late",
+        requirement="DAQ-032",
+        subject=Subject("bench-1", "linux-rt", "kernel", stream="32"),
     )
     run = small_run(tmp_path, record(), other, requirements=TWO)
     assert gather([run.path]).conclusion.word == "not accepted"
-    found = gather([run.path], asked(tmp_path, waiver(requirement="DAQ-032")))
+    found = gather([run.path], asked(tmp_path, conceding("DAQ-032")))
     assert (found.conclusion.word, row(found, "DAQ-032").status) == ("accepted with waivers", "fail")
     assert row(found, "DAQ-032").waived == "W-1"
     assert found.waivers[0].effect == "accepted on linux-rt on bench-1 although fail"
@@ -357,14 +337,14 @@ def test_a_concession_accepts_a_requirement_and_is_said(tmp_path: Path):
 
 def test_where_nothing_passed_waivers_accept_nothing(tmp_path: Path):
     run = small_run(tmp_path, record("fail", "too late"), requirements=ONE)
-    found = gather([run.path], asked(tmp_path, waiver(requirement="DAQ-031")))
+    found = gather([run.path], asked(tmp_path, conceding("DAQ-031")))
     assert found.conclusion.word == "not accepted"
     assert "nothing passed on hardware" in said(found)
 
 
 def test_waivers_expire_against_the_day_of_the_dossier(tmp_path: Path):
     run = small_run(tmp_path, record(), requirements=ONE)
-    text = waiver(requirement="DAQ-031") + "expires = 2100-01-01\n"
+    text = conceding("DAQ-031") + "expires = 2100-01-01\n"
     assert gather([run.path], asked(tmp_path, text)).waivers[0].expires == "2100-01-01"
     with pytest.raises(DossierError, match=r"waiver\[1\].expires: expired on 2100-01-01"):
         gather([run.path], asked(tmp_path, text, date="2100-01-02"))
