@@ -167,7 +167,10 @@ class Requirement:
         words += (
             [f"locked within {self.lock_within_s} s"] if self.lock_within_s and self.of != AS_FOUND else []
         )
+        begin, end = self.mask_from_tau_s, self.mask_to_tau_s
         words += [f"mask {self.mask}"] if self.mask else []
+        words += [f"from tau {begin:g} s"] if begin is not None else []
+        words += [f"up to tau {end:g} s"] if end is not None else []
         return f"{spoken}, {of}{', sent by the target' if self.of_sender else ''}: {', '.join(words)}"
 
 

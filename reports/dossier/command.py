@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from reports.dossier.deviations import LIMIT
 from reports.dossier.errors import DossierError
 from reports.dossier.gather import gather, named_file, waivers_of
 from reports.dossier.model import Dossier, Request, to_dossier_bytes
@@ -132,6 +133,8 @@ def write(options: argparse.Namespace) -> int:
         print(f"  {reason}")
     if len(dossier.conclusion.reasons) > _REASONS_SHOWN:
         print(f"  … {len(dossier.conclusion.reasons)} in all")
+    if moved := sum(each.kind == LIMIT for each in dossier.deviations):
+        print(f"  limits other than the published ones: {moved}; the dossier has both")
     return 0
 
 

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 
 from reports.dossier.environment import configuration_differences
 from reports.dossier.model import Deviation, Run, Target
+from reports.dossier.published import deviates, published_sets
 from reports.dossier.source import Source, read_backs
 from reports.run.provenance import OWN_NAME
 
 FULL_PROFILES = ("acceptance", "soak")
 """Profiles that take the samples of an acceptance (docs/latency.md)."""
+LIMIT = "limit"
+"""Of a requirement that is not as it is published."""
 
 
 def deviations_of(
@@ -19,6 +22,8 @@ def deviations_of(
 ) -> tuple[Deviation, ...]:
     """Return all deviations: of each run in their order, then of the targets."""
     found: list[Deviation] = []
+    if not published_sets():
+        found.append(Deviation("", LIMIT, "no published limits are here: none was held against them"))
     for run, source in zip(runs, sources, strict=True):
         found += _of_run(run, source)
     for target in targets:
@@ -35,8 +40,8 @@ def _of_run(run: Run, source: Source) -> list[Deviation]:
     ]
     found += [("bench check", text) for text in source.bad_checks]
     if manifest.commit is None:
-        source = manifest.tools.get(OWN_NAME)
-        known = f"; version and files: {source}" if source else ""
+        files = manifest.tools.get(OWN_NAME)
+        known = f"; version and files: {files}" if files else ""
         found.append(("suites", f"commit of the suites: not recorded{known}"))
     elif manifest.commit.endswith("-dirty"):
         found.append(("suites", f"files of the suites differed from their commit: {manifest.commit}"))
@@ -85,6 +90,8 @@ def _of_target(target: Target, sources: Sequence[Source]) -> list[Deviation]:
             if s.status != "ok"
         ]
     for row in target.requirements:
+        if deviates(row.published):
+            found.append(Deviation("", LIMIT, f"{where}: {row.id}: {row.text}; {row.published}"))
         if not row.file:
             found.append(Deviation("", "requirement", f"{where}: {row.id} stands in no requirements file"))
         for result in row.results:

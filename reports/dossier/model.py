@@ -138,6 +138,8 @@ class RequirementRow:
         waived: Ids of the waivers that accept it although it did not pass, one a stack; empty: none.
         tests: Names of the tests that measured it, first ones first.
         results: What was measured for it; empty where it is untested.
+        published: What the files of this software ask by its id, in words (`reports.dossier.published`);
+            empty: no file of the dossier defines it.
     """
 
     id: str
@@ -150,6 +152,7 @@ class RequirementRow:
     waived: str
     tests: tuple[str, ...]
     results: tuple[Result, ...]
+    published: str = ""
 
 
 @dataclass(frozen=True, slots=True)

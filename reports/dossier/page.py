@@ -18,6 +18,7 @@ from reports.dossier.figure import FigureGroup
 from reports.dossier.figures import draw_figures
 from reports.dossier.model import Dossier, to_dossier_bytes
 from reports.dossier.pdf import Attachment, Properties, render_pdf
+from reports.dossier.published import deviates
 from reports.dossier.view import Late, View, unknown
 from reports.page.render import format_part, format_utc
 from reports.quantities import PART_MEANINGS
@@ -122,6 +123,7 @@ def dossier_page(dossier: Dossier, figures: Sequence[FigureGroup], late: Late = 
         sections=every,
         section={section.id: section for section in every},
         symbols=SYMBOLS,
+        deviates=deviates,
         meanings=PART_MEANINGS,
         figures=figures,
         view=View(dossier, late),

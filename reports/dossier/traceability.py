@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from reports.dossier.attempts import Candidate, decide
 from reports.dossier.model import Attempt, Distribution, RequirementRow, Result, Status
+from reports.dossier.published import published_sets, published_words
 from reports.dossier.waivers import Waivers
 from reports.record.measurement import Measurement
 from reports.requirements import Requirement, RequirementSet
@@ -42,6 +43,11 @@ class TargetTrials:
     candidates: Sequence[Candidate]
     waivers: Waivers
     distribution_of: Callable[[Attempt], Distribution | None]
+
+    @property
+    def simulated(self) -> bool:
+        """Say whether all that was measured was on a simulated bench."""
+        return bool(self.candidates) and all(each.simulated for each in self.candidates)
 
     def results(self, chosen: Callable[[Measurement], bool]) -> tuple[Result, ...]:
         """Return what came of each thing that chosen records measured, in the order of first attempts."""
@@ -115,7 +121,9 @@ def matrix(
         measured = {record.subject.stack for record in records}
         missing = [each for each in (stacks or {}).get(requirement.id, ()) if each not in measured]
         reason = "" if results and not missing else skipped.get(requirement.id, "")
-        rows.append(_row(requirement, file.path, results, tried, reason, missing if results else ()))
+        row = _row(requirement, file.path, results, tried, reason, missing if results else ())
+        words = published_words(requirement, file.name, simulated=tried.simulated, published=published_sets())
+        rows.append(replace(row, published=words))
     known = {row.id for row in rows}
     judged = [each.record for each in tried.candidates if each.record.quantity not in checks]
     for name in dict.fromkeys(record.requirement for record in judged if record.requirement not in known):

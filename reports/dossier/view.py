@@ -23,6 +23,7 @@ from reports.dossier.model import (
     Status,
     Target,
 )
+from reports.dossier.published import deviates
 from reports.dossier.tables import (
     PartsTable,
     ResultTable,
@@ -165,6 +166,10 @@ class View:
     def waived(self, target: Target) -> int:
         """Return how many requirements of a target a waiver accepts."""
         return sum(bool(row.waived) for row in target.requirements)
+
+    def moved(self, target: Target) -> list[RequirementRow]:
+        """Return the requirements on a target that are not as they are published."""
+        return [row for row in target.requirements if deviates(row.published)]
 
     def measured(self, target: Target) -> dict[str, int]:
         """Return the results of a target by the outcome of the attempt that is shown."""
