@@ -26,6 +26,7 @@ from dashboards.grafana.command import add_grafana
 from dashboards.points import unix_ns
 from dashboards.regressions.command import add_command as add_advise
 from dashboards.run_import import import_path
+from dashboards.runs_command import add_runs
 from dashboards.store import DEFAULT_STORE, Status, Store
 from dashboards.trends.command import add_trends
 from hw.errors import BenchwrightError, ConfigError
@@ -93,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("--json", action="store_true", help="as one JSON object")
     status.set_defaults(action=_status)
     advises = add_advise(commands)
-    for command in (imports, delivers, status, advises):
+    for command in (imports, delivers, status, advises, add_runs(commands)):
         command.add_argument(
             "--store", type=Path, default=DEFAULT_STORE, help=f"the store's file (default {DEFAULT_STORE})"
         )

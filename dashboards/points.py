@@ -155,6 +155,12 @@ def unix_ns(time_utc: str) -> int:
     return (parse_utc(time_utc) - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
+def utc_text(time_ns: int) -> str:
+    """Return nanoseconds since 1970 as an RFC 3339 time in UTC, to the microsecond."""
+    time = _EPOCH + timedelta(microseconds=time_ns // 1000)
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 @dataclass(frozen=True)
 class _Common:
     """What all points of a run have in common."""

@@ -6,6 +6,7 @@ Files of a run folder: tests/reports/test_hostile_evidence.py.
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ from hw.virtual.oscilloscope.edge_lines import read_file
 from reports.clock_sync.log_command import said
 from reports.clock_sync.log_formats import LOG_READERS
 from reports.clock_sync.mask import load_mask, mask_file, mask_names
+from reports.dossier.earlier import SCHEMA as RUNS_SCHEMA
+from reports.dossier.earlier import history_of
+from reports.dossier.gather import named_file
+from reports.dossier.model import Request
 from reports.dossier.waivers import read_waivers
 from reports.errors import ReportError
 from reports.latency.emulation import MAGIC, read_series
@@ -44,6 +49,13 @@ pytestmark = pytest.mark.slow
 
 GOLDEN = Path(__file__).parent / "reports" / "clock_sync" / "golden"
 BENCHES = Path(__file__).resolve().parents[1] / "hw" / "benches"
+STORED_RUN = {
+    "run_id": "20261122T040556Z-3f7cd7e4",
+    "start_utc": "2026-11-22T04:05:56.000000Z",
+    "bench": "hall-7",
+    "outcome": "fail",
+    "targets": {"linux-rt": "host.kernel: 6.1 -> 6.12"},
+}
 Read = Callable[[Path], object]
 
 
@@ -129,6 +141,10 @@ KINDS: dict[str, Kind] = {
     "endpoint": Kind(lambda _: f"[influxdb]\n{TWO}\n".encode(), lambda file: load_endpoint(file, {})),
     "bench": Kind(lambda _: (BENCHES / "example-hardware.yaml").read_bytes(), load_bench),
     "waivers": Kind(lambda _: (HEAD + ONE).encode(), lambda file: read_waivers(file.read_bytes(), file.name)),
+    "stored-runs": Kind(
+        lambda _: json.dumps({"schema": RUNS_SCHEMA, "runs": [STORED_RUN] * 2}).encode(),
+        lambda file: history_of(Request(None, None, None, None, (named_file("history", file),))),
+    ),
     "calibration": Kind(_calibration, load_calibration),
     "edges": Kind(
         lambda _: b'{"channel":1,"time_ns":10,"fraction_ps":5,"rising":true}\n{"until_ns":20}\n' * 3,

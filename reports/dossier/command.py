@@ -43,6 +43,12 @@ def add_dossier(commands: Any) -> argparse.ArgumentParser:
         default=[],
         help="requirements that hold before those that the runs kept; may be given again",
     )
+    parser.add_argument(
+        "--history",
+        type=Path,
+        metavar="FILE",
+        help="runs that the store knows (`python -m dashboards runs`): earlier ones are named",
+    )
     parser.add_argument("--title")
     parser.add_argument("--operator", metavar="NAME", help="who ran the tests; else a field to be filled in")
     parser.add_argument(
@@ -117,6 +123,7 @@ def write(options: argparse.Namespace) -> int:
     """Write the dossier that the command line asks for, and say what it says."""
     files = [named_file("requirements", path) for path in options.requirements]
     files += [named_file("waivers", options.waivers)] if options.waivers else []
+    files += [named_file("history", options.history)] if options.history else []
     named, benches = seals_asked(options)
     files += [named_file("benches", benches)] if benches else []
     asked = Request(

@@ -16,6 +16,7 @@ from typing import Literal
 
 from reports.dossier.conclusion import UNCHECKED, conclude, effects, rule_text, unsealed
 from reports.dossier.deviations import deviations_of
+from reports.dossier.earlier import earlier_runs, history_of
 from reports.dossier.environment import (
     configurations,
     fact_tables,
@@ -66,7 +67,7 @@ _KEPT_APART = ("instruments", "wiring")
 NOTHING_ASKED = Request(None, None, None, None, ())
 
 
-def named_file(role: Literal["waivers", "requirements", "benches"], path: Path) -> NamedFile:
+def named_file(role: Literal["waivers", "requirements", "benches", "history"], path: Path) -> NamedFile:
     """Read a file that the command line names.
 
     Raises:
@@ -105,6 +106,7 @@ def gather(runs: Sequence[Path], asked: Request = NOTHING_ASKED) -> Dossier:
     )
     absent = absent_runs(sources)
     check_waivers(waivers, date, _scope(targets, sources, absent))
+    history = history_of(asked)
     trusted = trusted_of(asked)
     shown = tuple(_run(source, trusted) for source in sources)
     names = dict.fromkeys(f"{target.name} on {target.bench}" for target in targets)
@@ -126,7 +128,7 @@ def gather(runs: Sequence[Path], asked: Request = NOTHING_ASKED) -> Dossier:
             for each in sets
         ),
         waivers=effects(waivers, targets, absent),
-        deviations=deviations_of(targets, shown, sources),
+        deviations=(*earlier_runs(targets, shown, history), *deviations_of(targets, shown, sources)),
         signatories=(Signatory("operator", asked.operator), Signatory("reviewer", asked.reviewer)),
         asked=asked,
     )

@@ -389,7 +389,7 @@ class Signatory:
 class NamedFile:
     """A file that was named on the command line, whole; a name without its folder."""
 
-    role: Literal["waivers", "requirements", "benches"]
+    role: Literal["waivers", "requirements", "benches", "history"]
     name: str
     sha256: str
     text: str

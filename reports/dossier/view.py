@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
 
 from reports.dossier.conclusion import UNCHECKED
+from reports.dossier.earlier import CLOCK, EARLIER_RUN
 from reports.dossier.figure import LATENCY, shown_attempt
 from reports.dossier.model import (
     Attempt,
@@ -170,6 +171,10 @@ class View:
     def moved(self, target: Target) -> list[RequirementRow]:
         """Return the requirements on a target that are not as they are published."""
         return [row for row in target.requirements if deviates(row.published)]
+
+    def history(self) -> list[str]:
+        """Return what there is to say of earlier runs and of clocks that were set back."""
+        return [each.text for each in self._dossier.deviations if each.kind in (EARLIER_RUN, CLOCK)]
 
     def measured(self, target: Target) -> dict[str, int]:
         """Return the results of a target by the outcome of the attempt that is shown."""
