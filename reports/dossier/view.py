@@ -24,7 +24,7 @@ from reports.dossier.model import (
     Status,
     Target,
 )
-from reports.dossier.published import deviates
+from reports.dossier.published import NOT_PUBLISHED, deviates
 from reports.dossier.tables import (
     PartsTable,
     ResultTable,
@@ -171,6 +171,10 @@ class View:
     def moved(self, target: Target) -> list[RequirementRow]:
         """Return the requirements on a target that are not as they are published."""
         return [row for row in target.requirements if deviates(row.published)]
+
+    def unpublished(self, target: Target) -> list[RequirementRow]:
+        """Return the requirements on a target whose ids stand in no published file."""
+        return [row for row in target.requirements if row.published == NOT_PUBLISHED]
 
     def history(self) -> list[str]:
         """Return what there is to say of earlier runs and of clocks that were set back."""

@@ -118,4 +118,6 @@ def test_what_is_published_nowhere_is_a_sites_own(tmp_path: Path):
     found = gather([small_run(tmp_path, record(requirement="SITE-1"), requirements=text).path])
     assert row(found, "SITE-1").published == NOT_PUBLISHED
     assert found.conclusion.word == "accepted"
-    assert COVER not in dossier_page(found, ())
+    cover = dossier_page(found, ()).split("Contents")[0]
+    assert COVER not in cover
+    assert "Limits that are published nowhere:</b> 1 of 1: SITE-1" in cover
