@@ -32,6 +32,7 @@ from reports.record.measurement import (
 from reports.run.asked import AskedSuite
 from reports.run.folder import RunFolder
 from reports.run.manifest import EARLIER, EARLIER_SUITE
+from reports.run.provenance import OWN_NAME
 from reports.run.seal import fingerprint, seal
 from tests.reports.sample_run import Disturbance, make_run
 
@@ -209,6 +210,8 @@ def small_run(
     facts: dict[str, Any] = FACTS,
     earlier: str = "",
     asked: tuple[AskedSuite, ...] = (),
+    commit: str | None = "1" * 40,
+    source: str = "",
 ) -> RunFolder:
     """Make a finalised run that holds these records and one file of evidence.
 
@@ -220,10 +223,13 @@ def small_run(
         requirements: Text of the requirements file that the run kept; empty: it kept none.
         facts: What was read back from the target.
         earlier: Id of the run that it repeats; empty: none.
+        commit: Of the suites.
+        source: Version and files of a tree without one.
         asked: What its suites asked; empty: it is of the version before, and all that it kept is asked.
     """
-    run = RunFolder.create(results, "bench-1", "acceptance", simulated=simulated, commit="1" * 40)
-    run.update(target={TARGET: facts}, host={"hostname": "lab-3"}, tools={"bw-traffic": "0.1.0"})
+    run = RunFolder.create(results, "bench-1", "acceptance", simulated=simulated, commit=commit)
+    tools = {"bw-traffic": "0.1.0"} | ({OWN_NAME: source} if source else {})
+    run.update(target={TARGET: facts}, host={"hostname": "lab-3"}, tools=tools)
     if instruments is not None:
         run.update(host={"instruments": instruments, "wiring": WIRING})
     run.update(asked=asked)

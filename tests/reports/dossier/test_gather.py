@@ -435,3 +435,9 @@ def test_the_id_follows_from_everything_that_went_in(tmp_path: Path):
     assert gather([run.path], NOTHING_ASKED).id == plain.id
     others = [asked(tmp_path, title="T"), asked(tmp_path, operator="O"), asked(tmp_path, date="2100-01-01")]
     assert len({plain.id, *(gather([run.path], each).id for each in others)}) == 4
+
+
+def test_a_tree_without_a_commit_is_named_by_version_and_files(tmp_path: Path):
+    run = small_run(tmp_path, record(), requirements=ONE, commit=None, source="0.1.0, files of SHA-256 00ff")
+    said = "commit of the suites: not recorded; version and files: 0.1.0, files of SHA-256 00ff"
+    assert said in deviations(gather([run.path]))
