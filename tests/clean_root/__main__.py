@@ -226,6 +226,9 @@ class CleanRoot:
                 root.close()
                 raise BenchError(f"{self.release}: {failed}")
             root.keep(layer)
+            for old in self.folder.glob(f"{use}-*"):
+                if old != layer:
+                    shutil.rmtree(old)
         return layer
 
     def _root(self, layers: list[Path], cache: Path) -> Root:
