@@ -114,6 +114,23 @@ def test_lost_server_is_held_over_and_heard_again(page: Path) -> None:
     assert (answer["no_time"], answer["steps"]) == (0, 0)
 
 
+def test_root_distance_counts_after_the_server_has_slewed_it_away(page: Path) -> None:
+    truth = begin_truth(10, QUARTZ_PPB)
+    with (
+        TruthServer(truth, ahead_ns=2_000_000, slew_ppb=400_000) as server,
+        TimedProcess(page, "--server", server.text, *QUICK, "--log-exchanges") as timed,
+    ):
+        timed.syncs(1)
+        reader = TruthReader(page, truth, READS, 4)
+        timed.until_state("holdover", "no server answers")
+        check_interval(reader.answer())
+        answer = TruthReader(page, truth, READS, 2).answer()
+    check_interval(answer)
+    assert answer["free_running"] > 0
+    told_ns = [line["root_distance_ns"] for line in timed.seen if "root_distance_ns" in line]
+    assert max(told_ns) > 2 * min(told_ns), told_ns
+
+
 @pytest.mark.parametrize("step_s", [3600, -3600])
 def test_step_of_the_system_clock_changes_nothing(page: Path, tmp_path: Path, step_s: int) -> None:
     # The service sees the step, this machine does not.

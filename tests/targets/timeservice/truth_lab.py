@@ -26,13 +26,28 @@ def begin_truth(seed: int, walk_ppb_per_sqrt_s: float) -> str:
 
 
 class TruthServer:
-    """A server that tells a truth, or lies by a constant."""
+    """A server that tells a truth, lies by a constant, or slews within its root distance."""
 
     def __init__(
-        self, truth: str, address: str = "127.0.0.1", ahead_ns: int = 0, prefix: Sequence[str] = ()
+        self,
+        truth: str,
+        address: str = "127.0.0.1",
+        ahead_ns: int = 0,
+        slew_ppb: int = 0,
+        prefix: Sequence[str] = (),
     ) -> None:
-        """Start it; `text` is where it serves."""
-        argv = [*prefix, str(PROGRAMS / "timeservice-truth-server"), "serve", truth, address, str(ahead_ns)]
+        """Start it; `text` is where it serves.
+
+        Args:
+            truth: Of `begin_truth`.
+            address: With a port, or without: then it is any.
+            ahead_ns: By which it is ahead of the truth.
+            slew_ppb: At which it slews that away from the first request on, stating what is left as its root
+                distance; then it is silent. 0: it stays ahead, and states none.
+            prefix: Words of the command before the program.
+        """
+        program = str(PROGRAMS / "timeservice-truth-server")
+        argv = [*prefix, program, "serve", truth, address, str(ahead_ns), str(slew_ppb)]
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.text = self.process.stdout.readline().removeprefix("ready ").strip()

@@ -3,16 +3,19 @@
  * An NTP server whose time is a known function of this machine's counter (truth.h).
  *
  *   timeservice-truth-server begin SEED WALK_PPB              print a truth that starts now
- *   timeservice-truth-server serve TRUTH ADDRESS[:PORT] [AHEAD_NS]
+ *   timeservice-truth-server serve TRUTH ADDRESS[:PORT] [AHEAD_NS [SLEW_PPB]]
  *
- * Serving, it prints `ready ADDRESS:PORT` first (without one: any) and goes on until it is ended. AHEAD_NS: it lies by that. It knows the
- * interleaved mode (RFC 9769). Stamps are the kernel's where they can be had, turned into the counter; else its own readings, the
- * first as early and the second as late as they can be.
+ * Serving, it prints `ready ADDRESS:PORT` first (without one: any) and goes on until it is ended. AHEAD_NS: it lies by that. With
+ * SLEW_PPB it is honest: from the first request on it slews that away, states what is left as its root distance, and is silent once
+ * nothing is. It knows the interleaved mode (RFC 9769). Stamps are the kernel's where they can be had, turned into the counter; else
+ * its own readings, the first as early and the second as late as they can be.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/address.h"
 #include "base/big_endian.h"
+#include "base/time_units.h"
 #include "ntp/ntp_packet.h"
 #include "timeservice/bracket.h"
 #include "truth.h"
@@ -23,6 +26,7 @@
 enum {
 	PRECISION_LOG2_S = -24, /* 60 ns */
 	CLIENT_MODE = 3, SERVER_MODE = 4, VERSION = 4,
+	ROOT_DISPERSION_AT = 8, ROOT_DISPERSION_BYTES = 4, SHORT_PER_S = 65536,
 	REFERENCE_AT = 16, ORIGIN_AT = 24, RECEIVE_AT = 32, TRANSMIT_AT = 40, STAMP_BYTES = 8,
 	ANSWERS = 64, /* that are remembered for the interleaved mode */
 };
@@ -38,13 +42,23 @@ struct server {
 	port_socket sock;
 	struct bracket before; /* of clocks and counter, a while ago */
 	int64_t ahead_ns;
+	double slew_ppb;      /* 0: it stays ahead */
+	uint64_t asked_ticks; /* of the first request; 0: none yet */
 	uint32_t sends;
 	struct answer answers[ANSWERS]; /* the last ones: a ring */
 };
 
+/* What it is still ahead by, not before the first request. */
+static int64_t left_ns(const struct server *server, uint64_t ticks)
+{
+	double asked_s = (double)(int64_t)(ticks - server->asked_ticks) / (double)server->truth.start.hz;
+
+	return server->ahead_ns - llround(server->slew_ppb * asked_s);
+}
+
 static uint64_t stamp_at(struct server *server, uint64_t ticks)
 {
-	return ntp_from_realtime_ns(truth_at(&server->truth, ticks) + server->ahead_ns);
+	return ntp_from_realtime_ns(truth_at(&server->truth, ticks) + left_ns(server, ticks));
 }
 
 /* The counter at a kernel's stamp. Returns whether it can be told well enough. */
@@ -92,6 +106,14 @@ static void answer(struct server *server, const uint8_t *request, const struct p
 
 	if (ticks_of_kernel(server, received->stamp_realtime_ns, &ticks) && ticks > received_ticks)
 		ticks = received_ticks;
+	if (!server->asked_ticks)
+		server->asked_ticks = ticks;
+	if (server->slew_ppb > 0) {
+		if (left_ns(server, port_counter_read()) <= 0)
+			return;
+		big_endian_put(packet + ROOT_DISPERSION_AT, ROOT_DISPERSION_BYTES,
+			       (uint64_t)(left_ns(server, ticks) * SHORT_PER_S / NS_PER_S + 1));
+	}
 	arrived = stamp_at(server, ticks);
 	big_endian_put(packet + REFERENCE_AT, STAMP_BYTES, arrived);
 	big_endian_put(packet + ORIGIN_AT, STAMP_BYTES, before ? receive : transmit);
@@ -135,7 +157,7 @@ static int begin_to_serve(struct server *server, const char *truth, const char *
 	char text[ADDRESS_TEXT_BYTES];
 
 	if (!truth_start_parse(truth, &start) || (address_parse(address_text, &address) && address_parse_ipv4(address_text, &address.ipv4))) {
-		fputs("usage: timeservice-truth-server serve TRUTH ADDRESS[:PORT] [AHEAD_NS]\n", stderr);
+		fputs("usage: timeservice-truth-server serve TRUTH ADDRESS[:PORT] [AHEAD_NS [SLEW_PPB]]\n", stderr);
 		return 2;
 	}
 	truth_init(&server->truth, &start);
@@ -164,10 +186,11 @@ int main(int argc, char **argv)
 		truth_start_print(&start);
 		return 0;
 	}
-	if ((argc == 4 || argc == 5) && strcmp(argv[1], "serve") == 0) {
-		server.ahead_ns = argc == 5 ? strtoll(argv[4], NULL, 10) : 0;
+	if (argc >= 4 && argc <= 6 && strcmp(argv[1], "serve") == 0) {
+		server.ahead_ns = argc > 4 ? strtoll(argv[4], NULL, 10) : 0;
+		server.slew_ppb = argc > 5 ? strtod(argv[5], NULL) : 0;
 		return begin_to_serve(&server, argv[2], argv[3]);
 	}
-	fputs("usage: timeservice-truth-server begin SEED WALK_PPB | serve TRUTH ADDRESS[:PORT] [AHEAD_NS]\n", stderr);
+	fputs("usage: timeservice-truth-server begin SEED WALK_PPB | serve TRUTH ADDRESS[:PORT] [AHEAD_NS [SLEW_PPB]]\n", stderr);
 	return 2;
 }
