@@ -47,12 +47,14 @@ def _read_linuxptp(text: str, program: str, offset_form: re.Pattern[str]) -> Clo
 _LINUXPTP = r"(?:ptp4l|phc2sys|ts2phc)(?:\[|: \[)"
 _LINUXPTP_MARK = re.compile(r"(?:^|[\s/])(?P<program>ptp4l|phc2sys|ts2phc)(?:\[|: \[)")
 _LINUXPTP_PREFIX = re.compile(
-    rf"(?:(?:(?:(?!{_LINUXPTP}).)+\s)?(?P<program>ptp4l|phc2sys|ts2phc)"
-    r"(?:\[(?P<s>\d{1,9})\.(?P<ms>\d{3})\]:|(?:\[\d+\])?: \[(?P<s2>\d{1,9})\.(?P<ms2>\d{3})\])"
+    rf"(?:(?P<before>(?:(?!{_LINUXPTP}).)+\s)?(?P<program>ptp4l|phc2sys|ts2phc)"
+    r"(?:\[(?P<s>\d{1,9})\.(?P<ms>\d{3})\]:|(?:\[(?P<process>\d+)\])?: \[(?P<s2>\d{1,9})\.(?P<ms2>\d{3})\])"
     r"|\[(?P<s3>\d{1,9})\.(?P<ms3>\d{3})\])"
     r" (?P<message>.*)"
 )
 """Without a program's name as `journalctl -o cat` has it."""
+_HOST = re.compile(r"(?:^|.*\s)(?P<host>(?!\d+(?:\.\d+)?\s)[^\s:|\[\]]+)\s+(?:\|\s+)?")
+"""What stands before a program: in a system's log a host after a time, in compose's a container and a bar."""
 _TAG = r"(?:(?P<tag>\[[^\]]*\]|\S+) )?"
 """linuxptp's message_tag: before its messages as it is; some put brackets around it (print.c)."""
 _SERVO = r" offset +(?P<offset>-?\d{1,19}) (?P<state>s\d) freq +(?P<freq>[+-]\d{1,12})"
@@ -88,18 +90,28 @@ def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> Log
         raise ForeignLineError
     seconds, ms = next((prefix[f"s{n}"], prefix[f"ms{n}"]) for n in ("", "2", "3") if prefix[f"s{n}"])
     time_ns = int(seconds) * NS_PER_S + int(ms) * NS_PER_MS
-    message = prefix["message"]
+    message, host = prefix["message"], _host(prefix["before"] or "")
     if prefix["program"] is None and not _is_of(message, offset_form):
         raise ForeignLineError
     if found := offset_form.fullmatch(message):
         delay = float(found["delay"] or math.nan)
         offset_ns, freq_ppb = int(found["offset"]), float(found["freq"])
         column = found["last"] or ""
-        return LogSample(time_ns, _source(found), offset_ns, freq_ppb, delay, found["state"], column)
+        return LogSample(
+            time_ns,
+            _source(found),
+            offset_ns,
+            freq_ppb,
+            delay,
+            found["state"],
+            column,
+            host,
+            prefix["process"] or "",
+        )
     if found := _RMS.fullmatch(message):
-        return RmsSummary(time_ns, int(found["max"]))
+        return RmsSummary(time_ns, int(found["max"]), host)
     if found := _PORT.fullmatch(message):
-        return PortChange(time_ns, int(found["port"]), found["before"], found["after"], found["event"])
+        return PortChange(time_ns, int(found["port"]), found["before"], found["after"], found["event"], host)
     if _LOOKS_LIKE_OURS.match(message):
         raise DamagedLineError
     return None
@@ -110,6 +122,12 @@ def _is_of(message: str, offset_form: re.Pattern[str]) -> bool:
     if _SERVO_MARK.search(message):
         return offset_form.fullmatch(message) is not None
     return offset_form is _MASTER_OFFSET and _LOOKS_LIKE_OURS.match(message) is not None
+
+
+def _host(before: str) -> str:
+    """Return the host that is named before a program; empty: none is."""
+    found = _HOST.fullmatch(before)
+    return found["host"] if found else ""
 
 
 def _source(found: re.Match[str]) -> str:

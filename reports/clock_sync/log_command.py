@@ -98,9 +98,10 @@ def said(log: ClockLog) -> Iterator[str]:
     for series in log.series:
         yield from _of_series(series)
     for change in log.port_changes:
+        whose = f"{change.host}, " if change.host else ""
         yield (
-            f"{change.time_ns / NS_PER_S:.3f} s: port {change.port} from {change.before} to {change.after}"
-            f" on {change.event}"
+            f"{whose}{change.time_ns / NS_PER_S:.3f} s: port {change.port}"
+            f" from {change.before} to {change.after} on {change.event}"
         )
     if log.summaries:
         farthest = max(log.summaries, key=lambda each: each.max_abs_ns)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from itertools import compress
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -27,6 +28,8 @@ TimeBase: TypeAlias = Literal["tai", "monotonic"]
 PPB_PER_PPM = 1000
 PPB_PER_ONE = 1_000_000_000
 INT64_MAX = 2**63 - 1
+DISORDER_NS = NS_PER_S
+"""So far the lines of a host's programs may be out of order; an uptime that is further back began anew."""
 _NAMED_LINES_MAX = 20
 UNLOCKED = ("s0", "s1")
 """States of linuxptp's servo before it is locked; after an offset in s1 it steps the clock (servo.h)."""
@@ -40,7 +43,8 @@ class ServoSeries:
     Attributes:
         program: ptp4l, phc2sys, ts2phc, chrony-measurements, chrony-statistics, chrony-tracking,
             ntpd-loopstats, ntpd-peerstats, bw-ntp-user, bw-timed or w32tm.
-        source: What the clock is compared with, as the program names it.
+        source: What the clock is compared with, as the program names it; with host, boot and process where
+            a log has several.
         clock: Clock of `time_ns`: tai, or monotonic (CLOCK_MONOTONIC of the target: linuxptp stamps with it).
         time_ns: When, ns of `clock`.
         offset_ns: Positive: the target is ahead. chrony-tracking: with what chronyd is still slewing away.
@@ -85,13 +89,14 @@ class ServoSeries:
 
 @dataclass(frozen=True, slots=True)
 class PortChange:
-    """A change of state of a PTP port; time in ns of CLOCK_MONOTONIC."""
+    """A change of state of a PTP port; time in ns of CLOCK_MONOTONIC of `host`, as far as one is named."""
 
     time_ns: int
     port: int
     before: str
     after: str
     event: str
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,7 @@ class RmsSummary:
 
     time_ns: int
     max_abs_ns: int
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,9 @@ class LogSample:
     state: str
     column: str = ""
     """The last number of its line with the spaces before it, where it tells whether the line was cut."""
+    host: str = ""
+    process: str = ""
+    """Who wrote it where, as a system's log names them."""
     line: int = 0
     boot: int = 0
 
@@ -165,37 +174,48 @@ class ForeignLineError(Exception):
     """Say that a line bears no mark of the format: another program wrote it."""
 
 
+_Key: TypeAlias = tuple[str, str, str, str]
+
+
+def _key(sample: LogSample) -> _Key:
+    """Return source, host, boot and process of a sample, as words that name its series."""
+    host = f", {sample.host}" if sample.host else ""
+    process = f", process {sample.process}" if sample.process else ""
+    return sample.source, host, f", boot {sample.boot + 1}", process
+
+
 @dataclass(slots=True)
 class _Collector:
     """Gathers what the lines of a log hold."""
 
-    samples: dict[tuple[int, str], list[LogSample]] = field(
-        default_factory=dict[tuple[int, str], list[LogSample]]
-    )
+    samples: dict[_Key, list[LogSample]] = field(default_factory=dict[_Key, list[LogSample]])
     changes: list[PortChange] = field(default_factory=list[PortChange])
     summaries: list[RmsSummary] = field(default_factory=list[RmsSummary])
     damaged: list[int] = field(default_factory=list[int])
     other: int = 0
     foreign: int = 0
-    boot: int = 0
-    last_ns: int | None = None
-    """Time of the last line of this boot, of a clock that starts with the machine."""
+    boots: Counter[str] = field(default_factory=Counter[str])
+    """How often each host has begun anew."""
+    last_ns: dict[str, int] = field(default_factory=dict[str, int])
+    """The latest time of each host since it booted, of a clock that starts with the machine."""
 
-    def reboot(self) -> None:
-        """Begin another boot, unless nothing has been read of this one."""
-        self.boot += self.last_ns is not None
-        self.last_ns = None
+    def reboot(self, *hosts: str) -> None:
+        """Begin another boot of hosts, unless nothing has been read of this one."""
+        for host in hosts:
+            self.boots[host] += self.last_ns.pop(host, None) is not None
 
-    def keep_time(self, time_ns: int) -> None:
-        """Take a clock that runs back for another boot of its machine."""
-        if self.last_ns is not None and time_ns < self.last_ns:
-            self.reboot()
-        self.last_ns = time_ns
+    def keep_time(self, host: str, time_ns: int) -> None:
+        """Take a host's uptime that begins anew for another boot of it."""
+        last_ns = self.last_ns.get(host, time_ns)
+        if time_ns < last_ns - DISORDER_NS:
+            self.reboot(host)
+            last_ns = time_ns
+        self.last_ns[host] = max(last_ns, time_ns)
 
     def add(self, number: int, found: LogEntry) -> None:
         if isinstance(found, LogSample):
-            found.line, found.boot = number, self.boot
-            self.samples.setdefault((self.boot, found.source), []).append(found)
+            found.line, found.boot = number, self.boots[found.host]
+            self.samples.setdefault(_key(found), []).append(found)
         elif isinstance(found, PortChange):
             self.changes.append(found)
         elif isinstance(found, RmsSummary):
@@ -221,10 +241,12 @@ class _Collector:
 
     def log(self, program: str, clock: TimeBase) -> ClockLog:
         self.leave_out_cut()
+        differs = [len(set(words)) > 1 for words in zip(*self.samples, strict=True)]
+        differs[:1] = [True]  # a source is always named
         return ClockLog(
             tuple(
-                _series(program, clock, samples, several_boots=len({boot for boot, _ in self.samples}) > 1)
-                for samples in self.samples.values()
+                _series(program, clock, "".join(compress(key, differs)), samples)
+                for key, samples in self.samples.items()
             ),
             tuple(self.changes),
             tuple(self.summaries),
@@ -235,11 +257,10 @@ class _Collector:
         )
 
 
-def _series(program: str, clock: TimeBase, samples: list[LogSample], *, several_boots: bool) -> ServoSeries:
-    boot = f", boot {samples[0].boot + 1}" if several_boots else ""
+def _series(program: str, clock: TimeBase, source: str, samples: list[LogSample]) -> ServoSeries:
     return ServoSeries(
         program,
-        f"{samples[0].source}{boot}",
+        source,
         clock,
         np.array([sample.time_ns for sample in samples], np.int64),
         np.array([sample.offset_ns for sample in samples], np.int64),
@@ -266,7 +287,7 @@ def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[st
                 raise DamagedLineError
             if journal := _JOURNALCTL.match(line):
                 if journal["boot"]:
-                    collector.reboot()
+                    collector.reboot(*collector.last_ns)
                 raise ForeignLineError
             found = read_line(line)
             if not whole:
@@ -274,7 +295,7 @@ def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[st
             if isinstance(found, LogSample) and max(abs(found.time_ns), abs(found.offset_ns)) > INT64_MAX:
                 raise DamagedLineError
             if found is not None and clock == "monotonic":
-                collector.keep_time(found.time_ns)
+                collector.keep_time(found.host, found.time_ns)
             collector.add(number, found)
         except ForeignLineError:
             collector.foreign += 1

@@ -439,6 +439,52 @@ def test_a_journal_over_two_boots_is_a_series_each() -> None:
         assert found.damaged == 0
 
 
+SYSLOG = "Oct  3 08:00:00 {0}ptp4l{1}: [{2:.3f}] {3}master offset 21 s2 freq +1203 path delay 990\n"
+
+
+def times_s(log: ClockLog) -> dict[str, list[float]]:
+    return {one.source: (one.time_ns / NS_PER_S).tolist() for one in log.series}
+
+
+def test_hosts_in_one_log_each_have_an_uptime_and_boots_of_their_own() -> None:
+    uptimes_s = {"bench-a ": (5000.1, 5001.1, 12.5), "192.0.2.7 ": (91000.2, 91001.2, 91002.2)}
+    text = "".join(
+        SYSLOG.format(host, "", times[n], "") for n in range(3) for host, times in uptimes_s.items()
+    )
+    assert times_s(read_ptp4l(text)) == {
+        "master, bench-a, boot 1": [5000.1, 5001.1],
+        "master, 192.0.2.7, boot 1": [91000.2, 91001.2, 91002.2],
+        "master, bench-a, boot 2": [12.5],
+    }
+
+
+@pytest.mark.parametrize(
+    ("processes", "tags", "sources"),
+    [
+        (("[811]", "[812]"), ("", ""), ("master, process 811", "master, process 812")),
+        (("", ""), ("[a] ", "[b] "), ("a master", "b master")),
+    ],
+)
+def test_programs_of_one_host_out_of_order_are_no_boots(
+    processes: tuple[str, str], tags: tuple[str, str], sources: tuple[str, str]
+) -> None:
+    text = "".join(
+        SYSLOG.format("bench ", process, 700.126 + n - late_s, tag)
+        for n in range(3)
+        for process, tag, late_s in zip(processes, tags, (0, 0.001), strict=True)
+    )
+    expected_s = ([700.126, 701.126, 702.126], [700.125, 701.125, 702.125])
+    assert times_s(read_ptp4l(text)) == dict(zip(sources, expected_s, strict=True))
+
+
+@pytest.mark.parametrize("before", ["2026-10-03T08:00:0{0}.125Z ", "1791000000.12{0} ", "[  70{0}.1] "])
+def test_a_time_before_a_program_is_no_host(before: str) -> None:
+    line = "ptp4l[70{0}.125]: master offset 26 s2 freq +1203 path delay 990\n"
+    assert times_s(read_ptp4l("".join((before + line).format(n) for n in range(3)))) == {
+        "master": [700.125, 701.125, 702.125]
+    }
+
+
 def test_a_journal_without_names_is_read_by_the_form_of_its_lines() -> None:
     text = "[100.500] master offset -10 s2 freq -2010 path delay 612\n[101.500] Accepted publickey\n"
     assert only(read_ptp4l(text)).offset_ns.tolist() == [-10]
