@@ -27,6 +27,7 @@ from hw.virtual.oscilloscope.edge_lines import read_file
 from reports.clock_sync.log_command import said
 from reports.clock_sync.log_formats import LOG_READERS
 from reports.clock_sync.mask import load_mask, mask_file, mask_names
+from reports.clock_sync.transports import plain_text
 from reports.dossier.earlier import SCHEMA as RUNS_SCHEMA
 from reports.dossier.earlier import history_of
 from reports.dossier.gather import named_file
@@ -40,6 +41,7 @@ from scope.errors import ScopeError
 from tests.campaign import Campaign
 from tests.dashboards.test_endpoint import TWO
 from tests.dashboards.test_rtc_testbench import message
+from tests.reports.clock_sync.test_log_command import WRAPPED
 from tests.reports.clock_sync.test_logs import STRIPCHART, poll
 from tests.reports.dossier.test_waivers import HEAD, ONE
 from tests.reports.hostile import damaged
@@ -135,6 +137,8 @@ KINDS: dict[str, Kind] = {
         lambda _: STRIPCHART.encode(),
         lambda f: list(said(LOG_READERS["w32tm"](f.read_text(errors="replace"), 37))),
     ),
+    "docker": Kind(lambda _: WRAPPED["docker"], lambda file: plain_text(file.read_bytes())),
+    "gzip": Kind(lambda _: WRAPPED["gzip of docker"], lambda file: plain_text(file.read_bytes())),
     "mask": Kind(lambda _: mask_file(mask_names()[0], Path()).read_bytes(), lambda file: load_mask(file)),
     "rtc-testbench": Kind(lambda _: (message() * 2).encode(), _statistics),
     "store": Kind(_store, _use_store),

@@ -116,7 +116,7 @@ def _real_or_nan(answer: dict[str, Any], key: str) -> float:
 
 _STRIPCHART = re.compile(
     r"(?P<hours>\d{1,2}):(?P<minutes>\d{2}):(?P<seconds>\d{2})"
-    r"(?:,| d:[+-]\d+[.,]\d+s o:)\s?"
+    r"(?:,|,? d:[+-]\d+[.,]\d+s o:)\s?"
     r"(?:(?P<sign>[+-])(?P<s>\d{1,9})[.,](?P<fraction>\d{1,9})s(?: +\[.*)?"
     r"|(?P<error>[^+\-\d].*0x[0-9A-Fa-f]+.*))"
 )

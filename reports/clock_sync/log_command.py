@@ -7,7 +7,6 @@ For a log that somebody brings, from a machine that no bench has ever seen.
 from __future__ import annotations
 
 import argparse
-import codecs
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from reports.clock_sync.series import ClockSeries
 from reports.clock_sync.stability import Curve, mtie, tdev
 from reports.clock_sync.tai_utc import TAI_UTC_S
 from reports.clock_sync.time_error import time_error
+from reports.clock_sync.transports import plain_text
+from reports.clock_sync.unread_forms import unread_form
 from reports.errors import ReportError
 from reports.units import NS_PER_S, format_value
 
@@ -39,14 +40,19 @@ def add_clock_log(commands: Any) -> None:
 def _say(options: argparse.Namespace) -> int:
     path: Path = options.log
     try:
-        text = decoded(path.read_bytes())
+        text = plain_text(path.read_bytes())
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror}") from error
+    except ReportError as error:
+        raise ReportError(f"{path}: {error}") from error
     chosen = {options.format: LOG_READERS[options.format]} if options.format else LOG_READERS
     # What is said of a log has no times.
     tried = {name: read(text, TAI_UTC_S) for name, read in chosen.items()}
     form = max(tried, key=lambda each: _held(tried[each]))
     log = tried[form]
+    if not log.series and not log.summaries and (unread := unread_form(text)):
+        print(f"{path}: {unread}")
+        return 1
     if not log.series and not log.summaries:
         print(f"{path}: no offset in it")
         for name, found in tried.items():
@@ -60,16 +66,6 @@ def _say(options: argparse.Namespace) -> int:
             count = sum(len(series.time_ns) for series in found.series)
             print(f"  also in it, --format {name}: {count} offsets")
     return 0 if log.series else 1
-
-
-def decoded(data: bytes) -> str:
-    """Return the text of a log: UTF-8, or UTF-16 with its mark, as PowerShell writes it.
-
-    A byte order mark is no part of it; bytes that are no text become U+FFFD.
-    """
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", errors="replace")
-    return data.decode("utf-8-sig", errors="replace")
 
 
 def _lacking(log: ClockLog) -> str:

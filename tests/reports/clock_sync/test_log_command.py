@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 from pathlib import Path
 
@@ -10,9 +12,10 @@ import pytest
 
 from reports.__main__ import main
 from reports.clock_sync.linuxptp_logs import read_ptp4l
-from reports.clock_sync.log_command import decoded
 from reports.clock_sync.log_formats import LOG_READERS
-from tests.reports.clock_sync.test_logs import GOLDEN, PHC2SYS
+from reports.clock_sync.transports import decoded
+from reports.clock_sync.unread_forms import UNREAD_FORMS
+from tests.reports.clock_sync.test_logs import GOLDEN, PHC2SYS, poll
 
 
 @pytest.mark.parametrize(
@@ -135,6 +138,99 @@ def test_forms_of_other_programs(
     assert "1 offsets in 0 s" in said
     assert f"offset {offset} to {offset}" in said
     assert "damaged" not in said
+
+
+PLAIN = "".join(f"ptp4l[{n}.125]: master offset {n} s2 freq +1203 path delay 990\n" for n in range(3))
+
+
+def in_json(**fields: object) -> str:
+    """Return the plain lines as objects with these fields; `{0}` in them is the line, `{1}` its message."""
+    return "".join(
+        json.dumps({key: _filled(value, line) for key, value in fields.items()}) + "\n"
+        for line in PLAIN.splitlines()
+    )
+
+
+def _filled(value: object, line: str) -> object:
+    message = line.removeprefix("ptp4l").replace("]:", "]")
+    if value is bytes:
+        return list(f"\x1b[32m{message}\x1b[0m".encode())
+    return value.format(line, message) if isinstance(value, str) else value
+
+
+WRAPPED: dict[str, bytes] = {
+    "docker": in_json(log="{0}\n", stream="stdout", time="2026-10-03T08:00:00.125Z").encode(),
+    "journal": in_json(SYSLOG_IDENTIFIER="ptp4l", _PID="812", _HOSTNAME="bench", MESSAGE="{1}").encode(),
+    "journal with colours": in_json(MESSAGE=bytes, _COMM="ptp4l", _PID="812").encode(),
+    "compose": PLAIN.replace("ptp4l[", "\x1b[36mptp4l-1    | \x1b[0mptp4l[").encode(),
+    "gzip": gzip.compress(PLAIN.encode()),
+    "gzip of docker": gzip.compress(in_json(log="{0}\n", stream="stderr", time="").encode()),
+}
+
+
+@pytest.mark.parametrize("what", WRAPPED)
+def test_what_other_programs_wrap_around_lines_is_taken_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    said = said_of(tmp_path / "log", WRAPPED[what], capsys)
+    assert ": ptp4l\n  master: 3 offsets in 2 s" in said
+    assert "offset 0 ns to 2 ns" in said
+    assert "left out" not in said
+
+
+def test_lines_of_clients_in_json_are_not_taken_for_wrapped_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = said_of(
+        tmp_path / "log", poll(log="x") + poll(MESSAGE="x", offset_ns=7).replace("MESSAGE", "m"), capsys
+    )
+    assert ": bw-ntp-user\n  server: 2 offsets" in said
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (WRAPPED["gzip"][:-9], "a gzip file that is damaged"),
+        (WRAPPED["gzip"][:20] + b"\xff" * 20, "a gzip file that is damaged"),
+        (b"\xfd7zXZ\x00\x00", "an xz file: unpack it first"),
+        (b"LPKSHHRH", "a file of systemd's journal: read it with journalctl"),
+    ],
+)
+def test_a_file_that_cannot_be_unpacked_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes, why: str
+) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(data)
+    assert main(["clock-log", str(log)]) == 2
+    assert f"{log}: {why}" in capsys.readouterr().err
+
+
+def test_the_chart_of_newer_windows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chart = "09:08:1{0}, d:+00.0140831s o:-00.011194{0}s  [        *   |          ]\r\n"
+    said = said_of(tmp_path / "log", "".join(chart.format(n) for n in range(3)), capsys)
+    assert ": w32tm\n  server: 3 offsets in 2 s" in said
+    assert "offset 11.19 ms to 11.19 ms" in said
+
+
+UNREAD = {
+    "chrony's refclocks.log": "2026-10-03 14:33:27.000000 PPS2    7 N 1  4.900e-07 -6.741777e-07  1.000e-06",
+    "an answer of chronyc": "Reference ID    : C0000210 (192.0.2.16)\nStratum         : 3",
+    "an answer of ntpq": "associd=0 status=0615 leap_none, sync_ntp, 1 event, clock_sync,\noffset=0.0123",
+    "a log of ptpd": (
+        "# Timestamp, State, Clock ID, One Way Delay, Offset From Master, Slave to Master\n"
+        "2026-10-03 17:02:17.415086, slv, 0011220000334455(unknown)/1, 0.000012, -0.000000045"
+    ),
+    "a log of the 802.1AS daemon of OpenAvnu": "INFO     : GPTP [13:01:14:837] gPTP starting",
+    "a White Rabbit log": "SERVO sv:1 ss:'TRACK_PHASE' mu:838111 dms:423079 crtt:612281 cko:2 setp:7073",
+}
+
+
+@pytest.mark.parametrize("what", UNREAD_FORMS)
+def test_a_form_that_is_not_read_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    said = said_of(tmp_path / "log", f"words\n{UNREAD[what]}\n", capsys, 1)
+    assert said == f"{tmp_path / 'log'}: {what}: not read; {UNREAD_FORMS[what][1]}\n"
 
 
 def test_random_cuts_and_merges_lose_no_line_uncounted() -> None:
