@@ -88,9 +88,10 @@ def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> Log
         raise DamagedLineError if is_ours or (mark is None and _SERVO_MARK.search(line)) else ForeignLineError
     if prefix["program"] not in (program, None):
         raise ForeignLineError
-    seconds, ms = next((prefix[f"s{n}"], prefix[f"ms{n}"]) for n in ("", "2", "3") if prefix[f"s{n}"])
+    seconds = prefix["s"] or prefix["s2"] or prefix["s3"]
+    ms = prefix["ms"] or prefix["ms2"] or prefix["ms3"]
     time_ns = int(seconds) * NS_PER_S + int(ms) * NS_PER_MS
-    message, host = prefix["message"], _host(prefix["before"] or "")
+    message, host = prefix["message"], _host(prefix["before"])
     if prefix["program"] is None and not _is_of(message, offset_form):
         raise ForeignLineError
     if found := offset_form.fullmatch(message):
@@ -124,13 +125,13 @@ def _is_of(message: str, offset_form: re.Pattern[str]) -> bool:
     return offset_form is _MASTER_OFFSET and _LOOKS_LIKE_OURS.match(message) is not None
 
 
-def _host(before: str) -> str:
+def _host(before: str | None) -> str:
     """Return the host that is named before a program; empty: none is."""
-    found = _HOST.fullmatch(before)
+    found = _HOST.fullmatch(before) if before else None
     return found["host"] if found else ""
 
 
 def _source(found: re.Match[str]) -> str:
     """Return tag and source of a line, as far as it has them."""
     tag = (found["tag"] or "").removeprefix("[").removesuffix("]")
-    return " ".join(part for part in (tag, found["source"]) if part)
+    return f"{tag} {found['source']}" if tag else found["source"]

@@ -7,11 +7,13 @@ For a log that somebody brings, from a machine that no bench has ever seen.
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reports.clock_sync.log_formats import LOG_READERS
+from reports.clock_sync.log_formats import LOG_MARKS, LOG_READERS, Reader
 from reports.clock_sync.logs import ClockLog, ServoSeries
 from reports.clock_sync.series import ClockSeries
 from reports.clock_sync.stability import Curve, mtie, tdev
@@ -21,6 +23,9 @@ from reports.clock_sync.transports import plain_text
 from reports.clock_sync.unread_forms import unread_form
 from reports.errors import ReportError
 from reports.units import NS_PER_S, format_value
+
+LARGE_LINES = 100_000
+"""Of a log of more lines is told, on the error output, what it is read as: that takes seconds."""
 
 
 def add_clock_log(commands: Any) -> None:
@@ -46,8 +51,7 @@ def _say(options: argparse.Namespace) -> int:
     except ReportError as error:
         raise ReportError(f"{path}: {error}") from error
     chosen = {options.format: LOG_READERS[options.format]} if options.format else LOG_READERS
-    # What is said of a log has no times.
-    tried = {name: read(text, TAI_UTC_S) for name, read in chosen.items()}
+    tried = _tried(path, text, chosen)
     form = max(tried, key=lambda each: _held(tried[each]))
     log = tried[form]
     if not log.series and not log.summaries and (unread := unread_form(text)):
@@ -66,6 +70,24 @@ def _say(options: argparse.Namespace) -> int:
             count = sum(len(series.time_ns) for series in found.series)
             print(f"  also in it, --format {name}: {count} offsets")
     return 0 if log.series else 1
+
+
+def _tried(path: Path, text: str, chosen: dict[str, Reader]) -> dict[str, ClockLog]:
+    """Read a log in each of some formats; of one whose mark no line has all lines are of other programs."""
+    lines = text.split("\n")
+    is_large = len(lines) > LARGE_LINES
+    foreign = ClockLog((), (), (), 0, (), 0, sum(bool(line.strip()) for line in lines))
+    is_text = not any(each in text for each in "\x00\ufffd")
+    tried: dict[str, ClockLog] = {}
+    for name, read in chosen.items():
+        if is_text and not any(any(map(re.compile(mark).search, lines)) for mark in LOG_MARKS[name]):
+            tried[name] = foreign
+            continue
+        if is_large:
+            print(f"{path}: reading {len(lines)} lines as {name} ...", file=sys.stderr, flush=True)
+        # What is said of a log has no times.
+        tried[name] = read(text, TAI_UTC_S)
+    return tried
 
 
 def _lacking(log: ClockLog) -> str:

@@ -174,14 +174,14 @@ class ForeignLineError(Exception):
     """Say that a line bears no mark of the format: another program wrote it."""
 
 
-_Key: TypeAlias = tuple[str, str, str, str]
+_Key: TypeAlias = tuple[str, str, int, str]
+"""Source, host, boot and process of a series."""
 
 
-def _key(sample: LogSample) -> _Key:
-    """Return source, host, boot and process of a sample, as words that name its series."""
-    host = f", {sample.host}" if sample.host else ""
-    process = f", process {sample.process}" if sample.process else ""
-    return sample.source, host, f", boot {sample.boot + 1}", process
+def _words(key: _Key) -> tuple[str, str, str, str]:
+    source, host, boot, process = key
+    named = f", {host}" if host else "", f", boot {boot + 1}", f", process {process}" if process else ""
+    return source, *named
 
 
 @dataclass(slots=True)
@@ -215,7 +215,10 @@ class _Collector:
     def add(self, number: int, found: LogEntry) -> None:
         if isinstance(found, LogSample):
             found.line, found.boot = number, self.boots[found.host]
-            self.samples.setdefault(_key(found), []).append(found)
+            key = found.source, found.host, found.boot, found.process
+            if key not in self.samples:
+                self.samples[key] = []
+            self.samples[key].append(found)
         elif isinstance(found, PortChange):
             self.changes.append(found)
         elif isinstance(found, RmsSummary):
@@ -245,7 +248,7 @@ class _Collector:
         differs[:1] = [True]  # a source is always named
         return ClockLog(
             tuple(
-                _series(program, clock, "".join(compress(key, differs)), samples)
+                _series(program, clock, "".join(compress(_words(key), differs)), samples)
                 for key, samples in self.samples.items()
             ),
             tuple(self.changes),
@@ -281,18 +284,21 @@ def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[st
             DamagedLineError, ForeignLineError.
     """
     collector = _Collector()
+    is_no_text = any(each in text for each in "\x00\ufffd")
     for number, line, whole in _lines(text):
         try:
-            if _NO_TEXT.search(line):
+            if is_no_text and _NO_TEXT.search(line):
                 raise DamagedLineError
-            if journal := _JOURNALCTL.match(line):
+            if line.startswith("-- ") and (journal := _JOURNALCTL.match(line)):
                 if journal["boot"]:
                     collector.reboot(*collector.last_ns)
                 raise ForeignLineError
             found = read_line(line)
             if not whole:
                 raise DamagedLineError
-            if isinstance(found, LogSample) and max(abs(found.time_ns), abs(found.offset_ns)) > INT64_MAX:
+            if isinstance(found, LogSample) and not (
+                -INT64_MAX <= found.time_ns <= INT64_MAX and -INT64_MAX <= found.offset_ns <= INT64_MAX
+            ):
                 raise DamagedLineError
             if found is not None and clock == "monotonic":
                 collector.keep_time(found.host, found.time_ns)

@@ -6,13 +6,15 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 
 from reports.__main__ import main
+from reports.clock_sync import log_command
 from reports.clock_sync.linuxptp_logs import read_ptp4l
-from reports.clock_sync.log_formats import LOG_READERS
+from reports.clock_sync.log_formats import LOG_MARKS, LOG_READERS
 from reports.clock_sync.transports import decoded
 from reports.clock_sync.unread_forms import UNREAD_FORMS
 from tests.reports.clock_sync.test_logs import GOLDEN, PHC2SYS, poll
@@ -231,6 +233,29 @@ def test_a_form_that_is_not_read_is_named(
 ) -> None:
     said = said_of(tmp_path / "log", f"words\n{UNREAD[what]}\n", capsys, 1)
     assert said == f"{tmp_path / 'log'}: {what}: not read; {UNREAD_FORMS[what][1]}\n"
+
+
+@pytest.mark.parametrize("name", LOG_READERS)
+def test_each_line_of_use_to_a_format_has_its_mark(name: str) -> None:
+    """A reader whose mark is in no line is not asked: what it would find must be nothing."""
+    lines = [line for path in GOLDEN.glob("*.log") for line in path.read_text().splitlines()]
+    lines += [*PHC2SYS.splitlines(), *PLAIN.replace("ptp4l", "").replace("]:", "]").splitlines()]
+    lines += [*CHART.splitlines(), poll().strip(), *(text for text in UNREAD.values() if "\n" not in text)]
+    marked = [any(re.search(mark, line) for mark in LOG_MARKS[name]) for line in lines]
+    for line, has_mark in zip(lines, marked, strict=True):
+        found = LOG_READERS[name](f"{line}\n", 37)
+        assert has_mark or not (found.series or found.summaries or found.port_changes), line
+    assert not all(marked)
+
+
+def test_of_a_large_log_is_told_what_it_is_read_as(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_command, "LARGE_LINES", 3)
+    log = tmp_path / "log"
+    log.write_text(PLAIN)
+    assert main(["clock-log", str(log)]) == 0
+    assert capsys.readouterr().err == f"{log}: reading 4 lines as ptp4l ...\n"
 
 
 def test_random_cuts_and_merges_lose_no_line_uncounted() -> None:
