@@ -42,8 +42,6 @@ _SETTLE_S = 0.5
 _STRIKES_MAX = 3
 _READ_BACK_POINTS = 2000
 _DAY_S = 86_400
-_PARTIAL = "partial write"
-"""So InfluxDB 2.0 begins an answer of 500 that is a refusal of some lines: it has kept the others."""
 
 
 @dataclass(frozen=True)
@@ -313,7 +311,7 @@ class _Courier:
 
 
 def _is_partial(answer: Answer) -> bool:
-    return answer.status >= 500 and _PARTIAL in answer.reason.lower()
+    return answer.status >= 500 and answer.is_partial
 
 
 def problem_of_row(answer: Answer) -> str:

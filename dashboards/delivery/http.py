@@ -24,6 +24,8 @@ from dashboards.line_protocol import field_text
 ANSWER_BYTES_MAX = 65536
 QUERY_BYTES_MAX = 1 << 26
 CONTENT_TYPE = "text/plain; charset=utf-8"
+_PARTIAL = "partial write"
+"""So InfluxDB 2.0 begins an answer of 500 that is a refusal of some lines: it has kept the others."""
 _BROKEN_OFF_S = 1.0
 """What breaking a connection off takes at most."""
 
@@ -44,12 +46,14 @@ class Answer:
         reason: Its own words, one line.
         retry_after_s: How long it asks to be left alone; 0: it does not.
         location: Where it sends on to; empty: it does not. Nobody follows.
+        is_partial: Its words, before anything secret was taken out of them, tell of a partial write.
     """
 
     status: int
     reason: str
     retry_after_s: float = 0.0
     location: str = ""
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,9 @@ class Response:
 def post(endpoint: Endpoint, body: bytes, deadline_s: float) -> Answer:
     """Write lines, each with its end, and return the answer; raises as `exchange`."""
     found = exchange(endpoint, "POST", endpoint.path, body, deadline_s)
-    location = _line(endpoint, found.location)
-    return Answer(found.status, reason_of(endpoint, found.body), found.retry_after_s, location)
+    words, location = _words(found.body), _line(endpoint, found.location)
+    is_partial = _PARTIAL in words.lower()
+    return Answer(found.status, _line(endpoint, words), found.retry_after_s, location, is_partial)
 
 
 def ask(endpoint: Endpoint, statement: str, deadline_s: float) -> Response:
@@ -164,6 +169,11 @@ def reason_of(endpoint: Endpoint, text: bytes) -> str:
     They go to terminals, logs and the store: without what would steer a terminal, and without credentials,
     which a proxy may send back with the rest of a request.
     """
+    return _line(endpoint, _words(text))
+
+
+def _words(text: bytes) -> str:
+    """Return what an answer says as it was sent: it is for comparisons, never to be shown."""
     found = text.decode(errors="replace")
     try:
         data: object = json.loads(found)
@@ -176,7 +186,7 @@ def reason_of(endpoint: Endpoint, text: bytes) -> str:
         found_rows = _objects(cast("list[object]", rows) if isinstance(rows, list) else [rows])
         words += [str(row["error_message"]) for row in found_rows if "error_message" in row]
         found = ": ".join(words) or found
-    return _line(endpoint, found)
+    return found
 
 
 def _line(endpoint: Endpoint, text: str) -> str:

@@ -45,8 +45,18 @@ _MODELS = {
 }
 
 
-PROMPT = ">"
-"""So begins what a socket server with the Terminal protocol sends."""
+_TERMINAL = re.compile(rb"\s*>|\xff[\xfb\xfd]|.*\n\r?>", re.DOTALL)
+"""So begins what a server of the Terminal protocol sends: a prompt, or telnet's WILL or DO (RFC 854)."""
+
+
+def terminal_reason(reply: bytes) -> str:
+    """Return what is to be done about an answer of the Terminal protocol; empty: it is none."""
+    if not _TERMINAL.match(reply):
+        return ""
+    return (
+        f"the answer is of a terminal ({reply[:40]!r}): set the protocol of the socket server to None"
+        " (Tektronix: Utility, I/O, Socket Server), or use the port without a prompt (Keysight: 5025)"
+    )
 
 
 def parse_identity(reply: str) -> Identity:
@@ -55,12 +65,8 @@ def parse_identity(reply: str) -> Identity:
     Raises:
         ValueError: It is no such reply, or of an instrument that no dialect here knows.
     """
-    if reply.startswith(PROMPT):
-        raise ValueError(
-            f"the answer begins with a terminal's prompt ({reply[:40]!r}): set the protocol of the socket"
-            " server to None (Tektronix: Utility, I/O, Socket Server), or use the port without a prompt"
-            " (Keysight: 5025)"
-        )
+    if reason := terminal_reason(reply.encode()):
+        raise ValueError(reason)
     fields = [part.strip() for part in reply.split(",")]
     if len(fields) != 4:
         raise ValueError(f"not four fields but {reply[:80]!r}")

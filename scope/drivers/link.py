@@ -171,7 +171,7 @@ class Link:
             return reply.decode("ascii").strip()
         except UnicodeDecodeError as error:
             raise self._fail(
-                TransferError(self.instrument, command, f"garbage in place of text: {reply[:40]!r}")
+                TransferError(self.instrument, command, f"garbage in place of text: {reply[:40]!r}", reply)
             ) from error
 
     def read_block(self, sizes: tuple[int, ...] = ()) -> bytes:

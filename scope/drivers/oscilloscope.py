@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from scope.drivers.clipping import check_samples
 from scope.drivers.commands import Commands
-from scope.drivers.identity import Dialect, Identity, parse_identity
+from scope.drivers.identity import Dialect, Identity, parse_identity, terminal_reason
 from scope.drivers.keysight import KeysightInfiniiVision
 from scope.drivers.link import Link, SilentError, TransferError
 from scope.drivers.tektronix import TektronixMso
@@ -177,7 +177,8 @@ class ScpiOscilloscope:
             try:
                 identity = parse_identity(self._link.query("*IDN?"))
             except (ValueError, TransferError) as error:
-                reason = getattr(error, "reason", str(error))
+                received: bytes = getattr(error, "received", b"")
+                reason = terminal_reason(received) or getattr(error, "reason", str(error))
                 if self._link.broken:  # rest of a block that an earlier connection was not there to read
                     self._link.open()
                 self._link.flush()

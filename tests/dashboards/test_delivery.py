@@ -170,6 +170,18 @@ def test_a_partial_write_sets_aside_what_was_dropped_at_once(store: Store) -> No
     assert "partial write: points beyond retention policy dropped=1" in reason[0]
 
 
+@pytest.mark.parametrize("token", ["write", "partial", "al wr"])
+def test_a_partial_write_is_known_with_a_credential_that_is_part_of_its_words(
+    store: Store, token: str
+) -> None:
+    with FakeServer(partly("stream=7,")) as server:
+        assert deliver(store, server.endpoint(f"Token {token}"), HASTY) == DeliveryResult(POINTS - 1, 1)
+    assert len(server.requests) < 20, "no row is tried again"
+    (reason,) = store.status().reasons
+    assert "***" in reason[0]
+    assert token not in reason[0]
+
+
 def http_date(from_now_s: float) -> str:
     return formatdate(time.time() + from_now_s, usegmt=True)
 

@@ -43,6 +43,11 @@ def _acquire(dialect: str, changes: str, timeout_s: float = 0.3) -> IncompleteAc
     [
         ("KEYSIGHT TECHNOLOGIES,34465A,MY1,A.03", "is neither a Keysight InfiniiVision nor a Tektronix"),
         ("> TEKTRONIX,MSO58,C012345,CF:91.1CT FV:1.30.5", "set the protocol of the socket server to None"),
+        (
+            r"\xff\xfb\x03\xff\xfb\x01> TEKTRONIX,MSO58,C012345,x",
+            "set the protocol of the socket server to None",
+        ),
+        (r"\xff\xfd\x18", "set the protocol of the socket server to None"),
         ("Welcome to Keysight telnet", "not four fields but 'Welcome to Keysight telnet'"),
         (r"\xff\xfe\x00", "garbage in place of text"),
     ],
