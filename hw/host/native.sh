@@ -59,7 +59,7 @@ native_cross_program() {
 # Set MESON_ARGUMENTS for variant $1, with the tests of C or without: $2, true or false.
 native_arguments() {
     local cross
-    MESON_ARGUMENTS=(--buildtype=debugoptimized -Dwerror=true "-Dtests=$2")
+    MESON_ARGUMENTS=(--buildtype=debugoptimized -Dwerror=true "-Dtests=${2:-true}")
     case $1 in
         linux) ;;
         static) MESON_ARGUMENTS+=(-Dstatic=true) ;;

@@ -330,7 +330,7 @@ def test_a_trial_that_the_bench_disturbed_is_made_again(
     _, _, made = _searched(tmp_path, monkeypatch, plan, LIGHTEST_FIRST[:10])
     found = made.run()
     assert found.found == 11
-    assert [trial.replays for trial in found.trials] == [1, 3, 2, 1]
+    assert [trial.replays for trial in found.trials] == [1, 3, 3, 1]
 
 
 @pytest.mark.parametrize(("simulated", "replays"), [(True, 5), (False, 1)])

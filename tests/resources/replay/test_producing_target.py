@@ -170,7 +170,7 @@ OWN_STALLED = Disturbance(path_delay_ns={113: 15 * MS}, stalled=True)
     ("attempts", "left", "others"),
     [
         ([replace(OTHER_LATE, stalled=True)], [list[int]()], "disturbed"),
-        ([OWN_STALLED, Disturbance()], [[113], []], ""),
+        ([OWN_STALLED, Disturbance(), Disturbance()], [[113], [113], []], ""),
         ([OTHER_LATE, Disturbance(), Disturbance()], [[33], [33], []], ""),
         ([OTHER_LATE, OTHER_LATE, OTHER_LATE], [[33], [33], []], "failed"),
         ([OTHER_LATE, OTHER_LATE, Disturbance()], [[33], [33], []], "undecided"),
