@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
 
 from hw.bench import BenchSpec
 from hw.drivers.labgrid_api import in_list_form
@@ -22,11 +23,14 @@ _WINDOWS = "VirtualWindows"
 
 def has_guests(spec: BenchSpec) -> bool:
     """Return whether any machine of a bench is a guest of QEMU."""
-    return any(
-        resource["cls"] in _GUESTS
-        for machine in spec.labgrid_targets.values()
-        for resource in in_list_form(machine.get("resources"))
-    )
+    return any(resource["cls"] in _GUESTS for resource in _resources(spec))
+
+
+def _resources(spec: BenchSpec, off: Collection[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the resources of all machines of a bench but those that stay off."""
+    for name, machine in spec.labgrid_targets.items():
+        if name not in off:
+            yield from in_list_form(machine.get("resources"))
 
 
 def missing(spec: BenchSpec, targets: Collection[str]) -> Makers:
@@ -39,13 +43,10 @@ def missing(spec: BenchSpec, targets: Collection[str]) -> Makers:
     off = {target.node for name, target in spec.targets.items() if name not in targets}
     kinds: dict[str, str] = {}
     windows = False
-    for name, machine in spec.labgrid_targets.items():
-        for resource in in_list_form(machine.get("resources")) if name not in off else ():
-            windows = windows or resource["cls"] == _WINDOWS
-            if resource["cls"] in _GUESTS:
-                kinds.setdefault(
-                    resource.get("image", image_recipe.DEFAULT_KIND), resource.get("role", "target")
-                )
+    for resource in _resources(spec, off):
+        windows = windows or resource["cls"] == _WINDOWS
+        if resource["cls"] in _GUESTS:
+            kinds.setdefault(resource.get("image", image_recipe.DEFAULT_KIND), resource.get("role", "target"))
     makers: dict[str, Callable[[Progress], object]] = {}
     for kind, role in kinds.items():
         if kind in image_recipe.RECIPES and image.find(role, kind) is None:

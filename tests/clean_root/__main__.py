@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 from hw.errors import BenchError, BenchwrightError, CapabilityError, ConfigError
+from hw.virtual.image import cache_folder
 from tests.clean_root import inputs, packages, uses
 from tests.clean_root.opened import Opened
 from tests.clean_root.root import BEFORE, TREE, Root, enter_own_mounts, minimal
@@ -111,10 +112,8 @@ class CleanRoot:
 
     def __init__(self, release: str, commit: str) -> None:
         """Say of what; nothing is made yet."""
-        base = os.environ.get("BENCHWRIGHT_CACHE")
-        cache = Path(base) if base else Path.home() / ".cache" / "benchwright"
         self.release, self.commit = release, commit
-        self.folder = cache / "clean-root" / release
+        self.folder = cache_folder().parent / "clean-root" / release
         self.cache = self.folder / "cache"
         self.used = self.folder / "used.json"
         self.log = REPOSITORY / ".build" / "log" / f"clean-root-{release}.log"
