@@ -22,6 +22,8 @@ from reports.run.asked import suite_name
 from reports.run.robot_variable import robot_variable
 
 BUDGETS = Path(__file__).resolve().parent.parent / "robot" / "budgets.toml"
+FURTHER_REPLAYS = "Further replays"
+"""Metadata of a suite: what its further replays took, as `3 further replays took 90 s`."""
 
 
 @dataclass
@@ -30,6 +32,7 @@ class SuiteTime:
 
     taken_s: float = 0.0
     stolen_s: float = 0.0
+    further: str = ""
 
 
 class Pace:
@@ -61,14 +64,16 @@ class Pace:
             name = (robot_variable("TARGET"), suite_name(Path(data.source)), robot_variable("STACK"))
             self._times[name].taken_s += result.elapsed_time.total_seconds()
             self._times[name].stolen_s += sum(stolen_s()) - self._stolen_before_s
+            self._times[name].further = result.metadata.get(FURTHER_REPLAYS, "")
 
     def over_budget(self) -> Iterator[str]:
         """Yield a line for each suite that took longer than its budget."""
         for (target, suite, _stack), time in self._times.items():
             budget_s = self.budgets_s.get(target, {}).get(suite)
             if budget_s is not None and time.taken_s > budget_s:
-                stolen = f"{time.stolen_s:.1f} s of the machine's CPUs were stolen"
-                yield f"{suite} of {target} took {time.taken_s:.0f} s, its budget is {budget_s:g} s; {stolen}"
+                why = f"{time.further}; " if time.further else ""
+                why += f"{time.stolen_s:.1f} s of the machine's CPUs were stolen"
+                yield f"{suite} of {target} took {time.taken_s:.0f} s, its budget is {budget_s:g} s; {why}"
 
     def close(self) -> None:
         """Say which suites took longer than they may."""

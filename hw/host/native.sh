@@ -10,9 +10,9 @@
 #
 # ccache keeps what was compiled by content, beside the guests' images in BENCHWRIGHT_CACHE: another clone does not compile it again.
 
-# Debian's wine64 package alone puts nothing into PATH. Meson tries under Wine, if there is one, what it builds for
-# Windows: in a prefix of our own, not in ~/.wine.
-[[ ! -x /usr/lib/wine/wine64 ]] || PATH+=:/usr/lib/wine
+# Debian's wine64 package alone puts nothing into PATH. Meson tries under Wine what it builds for Windows: in a prefix
+# of our own, not in ~/.wine. In PATH before the package is there, too: the same set-up installs it.
+PATH+=:/usr/lib/wine
 export WINEPREFIX=$PWD/$BUILD_DIR/wine WINEDEBUG=-all
 
 readonly COMPILERS=$BUILD_DIR/compilers

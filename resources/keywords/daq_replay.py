@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from robot.api import logger
+from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import BenchwrightError, CapabilityError, ConfigError, MeasurementError
 from reports import current_run
@@ -22,6 +23,7 @@ from resources.keywords.converters import Nanoseconds, Phase
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.network_stack_ends import network_stack_on, stack_interfaces
+from resources.pace import FURTHER_REPLAYS
 from resources.profiles import load_profile
 from resources.replay.evidence import CORRECTED, LatencyEvidence
 from resources.replay.known_delay import find_known_delay
@@ -229,6 +231,11 @@ class DaqReplayLibrary(AsksRequirements):
             only_producers=evidence.requirements.producers,
         )
         evidence.replay(pattern, settings, say)
+        if further := len(evidence.attempts) - 1:
+            replays = "further replay" if further == 1 else "further replays"
+            BuiltIn().set_suite_metadata(
+                FURTHER_REPLAYS, f"{further} {replays} took {evidence.further_s:.0f} s"
+            )
         for _ in evidence.attempts[:-1]:
             suite = evidence.folder.relative_to(current_run().path / EVIDENCE).as_posix()
             current_run().add_attempt(suite, "inconclusive", "streams without a verdict were replayed again")

@@ -9,6 +9,7 @@ second one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -148,6 +149,8 @@ class LatencyEvidence:
         """Streams with a requirement that the stack does not carry, and why: they are not tested."""
         self._others: dict[int, StreamRequirement] = {}
         """Budgets of the streams that others send while the target produces: without a record."""
+        self.further_s = 0.0
+        """How long the replays after the first have taken."""
 
     @property
     def subject(self) -> str:
@@ -180,7 +183,10 @@ class LatencyEvidence:
             self._others = budgets_of_others(pattern, self.requirements.by_stream)
         with self._clock(progress) as clock:
             while True:
+                began_s = time.monotonic()
                 self._attempt(pattern, settings, clock, progress)
+                if len(self.attempts) > 1:
+                    self.further_s += time.monotonic() - began_s
                 left = self.undecided()
                 if not left:
                     return

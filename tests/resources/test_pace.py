@@ -25,9 +25,10 @@ def _of_arm(_name: str) -> str:
     return "arm"
 
 
-def _ran(watch: pace.Pace, seconds: float, tests: int = 1, suite: str = "suite") -> None:
+def _ran(watch: pace.Pace, seconds: float, tests: int = 1, suite: str = "suite", further: str = "") -> None:
     data = SimpleNamespace(tests=[None] * tests, source=Path(f"robot/capability/{suite}.robot"))
-    result = SimpleNamespace(elapsed_time=timedelta(seconds=seconds))
+    metadata = {pace.FURTHER_REPLAYS: further} if further else {}
+    result = SimpleNamespace(elapsed_time=timedelta(seconds=seconds), metadata=metadata)
     watch.start_suite(data, result)
     watch.end_suite(data, result)
 
@@ -45,6 +46,17 @@ def test_a_suite_over_its_budget_is_named(budgets: Path, monkeypatch: pytest.Mon
     assert list(watch.over_budget()) == [
         "capability/suite.robot of arm took 11 s, its budget is 10 s; 3.5 s of the machine's CPUs were stolen"
     ]
+
+
+def test_the_reason_is_said_where_replays_were_made_again(
+    budgets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "robot_variable", _of_arm)
+    monkeypatch.setattr(pace, "stolen_s", lambda: (0.0,))
+    watch = pace.Pace("ci", budgets)
+    _ran(watch, 100.0, further="3 further replays took 90 s")
+    (line,) = watch.over_budget()
+    assert "its budget is 10 s; 3 further replays took 90 s; 0.0 s of" in line
 
 
 def test_a_profile_without_budgets_has_none_to_break(budgets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
