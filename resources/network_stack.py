@@ -116,6 +116,15 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class StartedJob:
+    """A program that was started by a stack: its command on the node, and libraries loaded before its own."""
+
+    job: Job
+    command: tuple[str, ...]
+    preload: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class NetworkStack:
     """A network stack of a kind of target.
 
@@ -206,7 +215,7 @@ class NetworkStack:
         libraries = [each if "/" in each else bench.library(node_name, each) for each in self.preload]
         return bench.tool(node_name, dynamic=True) if libraries else bench.tool(node_name), libraries
 
-    def start(self, bench: Nodes, node_name: str, arguments: Sequence[str], stem: Path) -> Job:
+    def start(self, bench: Nodes, node_name: str, arguments: Sequence[str], stem: Path) -> StartedJob:
         """Start bw-traffic on a node where it uses the stack.
 
         Args:
@@ -214,6 +223,9 @@ class NetworkStack:
             node_name: Of the node.
             arguments: Of the program: a verb and its options.
             stem: It writes to `stem`.ndjson and `stem`.err.
+
+        Returns:
+            The job, and what was started.
 
         Raises:
             CapabilityError: The node runs no program that loads libraries.
@@ -225,7 +237,8 @@ class NetworkStack:
         argv = [tool, *arguments, *self.words_on(bench, node_name, own)]
         values = self.words_on(bench, node_name, tuple(self.environment.values()))
         environment = dict(zip(self.environment, values, strict=True))
-        return start_program(bench.node(node_name), argv, stem, environment, libraries)
+        job = start_program(bench.node(node_name), argv, stem, environment, libraries)
+        return StartedJob(job, tuple(argv), tuple(libraries))
 
 
 def interface_on(bench: Nodes, node_name: str) -> str:

@@ -35,11 +35,14 @@ from reports.rejudge.provisioning import provisioning_objections
 from reports.rejudge.read_latency import read_latency_objections
 from reports.rejudge.realtime_ethernet import message_objections
 from reports.rejudge.requirements import requirement_objections
+from reports.rejudge.samples import sample_objections
 from reports.rejudge.seal import seal_objections
 from reports.rejudge.simulated import simulation_objections
 from reports.rejudge.software_latency import software_latency_objections
+from reports.rejudge.stack_used import stack_objections
 from reports.rejudge.told_bound import told_bound_objections
 from reports.rejudge.tools import tool_objections
+from reports.rejudge.version import version_objections, version_of
 
 OUTCOMES = ("pass", "fail", "inconclusive", "unset", "error")
 MESSAGE_MAX = 400
@@ -111,6 +114,10 @@ def rejudge(run: Path) -> RejudgeResult:
         problems += fact_objections(run, manifest)
         problems += tool_objections(run, manifest, records)
         problems += missing_objections(run, manifest, records)
+        version = version_of(run, manifest)
+        problems += version_objections(manifest, records, version)
+        problems += stack_objections(run, manifest, records, version)
+        problems += sample_objections(manifest, records, version)
         found, worked_out = latency_objections(
             run, records, confirmed="outcome" in manifest, broke_off=broke_off(manifest)
         )

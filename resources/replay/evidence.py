@@ -47,6 +47,7 @@ from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings
 from resources.replay.replay import Progress, Replay, ReplayAnswers
 from resources.replay.requirements import StreamRequirements
+from resources.replay.stack_used import STACK_USED
 
 CORRECTED = ("two-way", FREE_RUN)
 """Clocks of a target whose stamps two-way transfer corrects; `synchronised_stacks` are taken as they are."""
@@ -66,6 +67,7 @@ EVIDENCE_FILES = (
     "witness.ndjson",
     TARGET_WITNESS,
     EMULATION,
+    STACK_USED,
     STACK_PROOF,
 )
 

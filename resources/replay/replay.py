@@ -20,13 +20,14 @@ from hw.errors import BenchError, BenchwrightError, CapabilityError, Measurement
 from hw.open_bench import OpenBench
 from hw.protocols import Job
 from reports.latency.emulation import TARGET_WITNESS
-from reports.latency.stack_proof import StackEnd, StackProof
+from reports.latency.stack_proof import DELIVERED, StackEnd, StackProof
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
-from resources.network_stack import BOTH, NetworkStack
+from resources.network_stack import BOTH, NetworkStack, StartedJob
 from resources.network_stack_ends import counters, frame_bytes
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings, new_nonce, write_plan
+from resources.replay.stack_used import SYSTEMS_OWN, StartedProgram, write_stack_used
 from resources.tools.capture import capture_file, start_capture
 from resources.tools.experiment import DONE, INVALID, Experiment, silence
 from resources.tools.fetched import fetch_known
@@ -103,6 +104,8 @@ class Replay:
         self.folder = folder
         self.progress = progress
         self._recv_folder = ""
+        self._nonce = ""
+        self._programs: dict[str, StartedProgram] = {}
         self._measuring: Sequence[str] = ()
         self.capture_interfaces: tuple[str, ...] = ()
         """Interfaces of the capture node whose packets are kept as evidence."""
@@ -153,6 +156,7 @@ class Replay:
             experiment.keep(self._fetch_recv_files)
             counted = self._count(nodes)
             started = self._start_in_time(experiment, before, nodes, numbers)
+            self._keep_stack_used()
             self._measuring = (self.target.node, *nodes)
             self._wait_in_silence(started.start_ns)
             proof = self._proof(counted, nodes)
@@ -230,6 +234,7 @@ class Replay:
         A target that is synchronised has the slots on the clock that it is synchronised to.
         """
         text, nonce = self.pattern.text(numbers), new_nonce()
+        self._nonce = nonce
         plan = self.folder / "plan.toml"
         plan.write_text(write_plan(self.bench.spec, self.target, self.settings, lines, start_ns, text, nonce))
         if not self.settings.synchronised_to:
@@ -295,12 +300,30 @@ class Replay:
         """Start bw-traffic on a node, where it may use a network stack."""
         _, stack = self.stack or ("", None)
         if stack is not None and self._uses_stack(node_name):
-            return stack.start(self.bench, node_name, arguments, stem)
-        return self.bench.node(node_name).start([self.bench.tool(node_name), *arguments], stem)
+            started = stack.start(self.bench, node_name, arguments, stem)
+        else:
+            command = (self.bench.tool(node_name), *arguments)
+            started = StartedJob(self.bench.node(node_name).start(command, stem), command)
+        self._programs[stem.name] = StartedProgram(node_name, started.command, started.preload)
+        return started.job
 
     def _uses_stack(self, node_name: str) -> bool:
         node, stack = self.stack or ("", None)
         return stack is not None and (stack.ends == BOTH or node == node_name)
+
+    def _keep_stack_used(self) -> None:
+        """Keep how each program was started, as evidence."""
+        _, stack = self.stack or ("", None)
+        proof = None if stack is None else stack.proof
+        counted = None if proof is None else DELIVERED[proof.frame_bytes is None]
+        write_stack_used(
+            self.folder,
+            self._nonce,
+            SYSTEMS_OWN if stack is None else stack.name,
+            self.target.node,
+            counted,
+            self._programs,
+        )
 
     def _count(self, nodes: Sequence[str]) -> dict[str, StackEnd]:
         """Ask the ends of the stack what they have counted so far; empty: it cannot be asked."""

@@ -179,6 +179,7 @@ class CleanRoot:
                 failed = self._step(root, f"set-up without {name}", "hw/host/setup.sh && make images")
                 replay = _REPLAY.format(bench=_NATIVE)
                 failed = failed or self._step(root, f"replay without {name}", replay, sees_machine=True)
+                failed = failed or self._step(root, f"dossier without {name}", "make dossier")
                 named = uses.missing(root.path, self._table())
                 if not failed:
                     found.append(f"without {name}, nothing fails: who needs it?")

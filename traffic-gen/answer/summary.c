@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -112,6 +113,18 @@ void summary_stream(struct json *json, const struct stream *stream)
 	json_uint(json, "size_bytes", stream->size_bytes);
 	json_int(json, "period_ns", stream->period_ns);
 	json_int(json, "budget_ns", stream->budget_ns);
+}
+
+void summary_carrier(struct json *json, const struct plan *plan)
+{
+	const char *loaded = getenv("LD_PRELOAD");
+	const char *carrier = loaded && loaded[0] ? loaded : "kernel";
+
+	for (size_t i = 0; i < plan->pattern->stream_count; i++) {
+		if (plan->pattern->streams[i].carrier == TRANSPORT_RTDIP)
+			carrier = transport_limits(TRANSPORT_RTDIP)->name;
+	}
+	json_string(json, "carrier", carrier);
 }
 
 void summary_scheduling(struct json *json, const struct port_scheduling *scheduling)

@@ -18,6 +18,8 @@ void summary_steps(struct json *json, const struct stepwatch *watch);
 void summary_series(struct json *json, const struct twoway *twoway);
 /** Write what a stream is by its plan, as members of an open object. */
 void summary_stream(struct json *json, const struct stream *stream);
+/** Write "carrier": by what the messages of a plan go. `rtdip`; else the libraries that are loaded before others; else `kernel`. */
+void summary_carrier(struct json *json, const struct plan *plan);
 /** Write the "scheduling" object. */
 void summary_scheduling(struct json *json, const struct port_scheduling *scheduling);
 /** Add what was refused, and the errno it was refused with, to the note; what does not fit is cut off. */

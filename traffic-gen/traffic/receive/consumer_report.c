@@ -246,6 +246,7 @@ int consumer_print_result(struct consumer *consumer, bool complete)
 	json_uint(json, "rss_start_bytes", consumer->rss_start_bytes);
 	json_uint(json, "rss_end_bytes", port_rss_bytes());
 	json_object_close(json);
+	summary_carrier(json, consumer->plan);
 	summary_scheduling(json, &consumer->scheduling);
 	return answer_end(json);
 }

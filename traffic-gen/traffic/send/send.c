@@ -319,6 +319,7 @@ static void print_result(struct send_run *run, bool complete, const struct port_
 	if (run->sender_count)
 		summary_steps(json, &run->senders[0]->watch);
 	json_array_close(json);
+	summary_carrier(json, run->plan);
 	summary_scheduling(json, scheduling);
 	answer_end(json);
 }
