@@ -18,6 +18,7 @@ from reports.rejudge.rule import outcome_of
 Json = Mapping[str, Any]
 
 DOCUMENT = "messages.json"
+RTDIP, UDP = "rtdip", "udp"
 SHARES = {"median": (1, 2), "p99": (99, 100)}
 STOLEN_PERCENT = 5
 ROUNDS = 6
@@ -49,6 +50,7 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
         for row in facts["trials"]
         if row["kind"] in _kinds(record, facts, row["size_bytes"])
     ]
+    yield from _trial_objections(facts, file.parent)
     named = {Path(each["path"]).name for each in record["evidence"]}
     for row in rows:
         for name in (row["file"], row["bulk_file"]):
@@ -58,6 +60,32 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
             yield f"{row['file']} is of {row['answer']['size_bytes']} bytes, not of {row['size_bytes']}"
     judge = {"message_latency": _latency, **dict.fromkeys(RISES, _rise), "message_throughput": _throughput}
     yield from judge[record["quantity"]](record, facts, rows)
+
+
+def _trial_objections(facts: Json, folder: Path) -> Iterator[str]:
+    """Say where trials share an answer, or an answer's counts or way are not those of its trial."""
+    wanted = RTDIP if facts["stack"] == RTDIP else UDP
+    if facts["over"] != wanted:
+        yield f"{DOCUMENT} says over {facts['over']}, the stack {facts['stack']} goes over {wanted}"
+    names = [row[key] for row in facts["trials"] for key in ("file", "bulk_file") if row[key]]
+    texts: dict[bytes, str] = {}
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield f"{name} is the answer of {count} trials"
+        text = (folder / name).read_bytes()
+        if text in texts:
+            yield f"{name} is word for word {texts[text]}"
+        texts[text] = name
+        answer = _answer(folder, name)
+        if "round_trip" in answer:
+            came = answer["round_trip"]["n"]
+            if came + answer["lost"] != answer["sent"] or answer["late"] > answer["lost"]:
+                yield (
+                    f"{name}: {answer['sent']} sent, {came} came, {answer['lost']} lost,"
+                    f" {answer['late']} of them late"
+                )
+        elif answer["windows"] * answer["window"] > answer["messages"]:
+            yield f"{name}: {answer['windows']} windows of {answer['window']}, {answer['messages']} messages"
 
 
 def _kinds(record: Record, facts: Json, size_bytes: int) -> tuple[str, ...]:

@@ -87,8 +87,9 @@ def write_sample_messages(
             kind: str, size_bytes: int, answer: dict[str, Any], bulk: dict[str, Any] | None = None
         ) -> None:
             stem = f"{number:03d}-{kind}-{size_bytes}"  # noqa: B023 - called in this turn of the loop
-            bulk_file = "" if bulk is None else write_answer(folder, f"{stem}-bulk.ndjson", bulk)
-            file = write_answer(folder, f"{stem}.ndjson", answer)
+            note: dict[str, Any] = {"scheduling": {"note": stem}}  # no two answers of a tool are the same
+            bulk_file = "" if bulk is None else write_answer(folder, f"{stem}-bulk.ndjson", bulk | note)
+            file = write_answer(folder, f"{stem}.ndjson", answer | note)
             trials.append(Trial(number, kind, size_bytes, file, bulk_file, stolen, 100))  # noqa: B023
 
         for size_bytes in (4, 64):

@@ -143,3 +143,47 @@ def test_trials_that_no_record_names_are_found(tmp_path: Path) -> None:
     assert not [each for each in missing_objections(run.path, manifest, records) if MESSAGES in each]
     found = "\n".join(missing_objections(run.path, manifest, []))
     assert f"evidence/{FOLDER}/{TARGET}/{MESSAGES}: round trips that no record names" in found
+
+
+def test_messages_by_another_way_than_the_stack_s_are_named(tmp_path: Path) -> None:
+    """Who changes what the tools and the document say together does not change the stack."""
+    run, records = made(tmp_path)
+    folder = run.path / "evidence" / FOLDER / TARGET
+    for file in folder.glob("*.*json"):
+        file.write_text(file.read_text().replace('"udp"', '"rtdip"'))
+    assert "says over rtdip, the stack kernel goes over udp" in told(run, records)
+
+
+def test_one_answer_for_several_rounds_is_named(tmp_path: Path) -> None:
+    run, records = made(tmp_path)
+    file = run.path / "evidence" / FOLDER / TARGET / MESSAGES
+    document = json.loads(file.read_text())
+    latencies = [row for row in document["trials"] if row["kind"] == "latency" and row["size_bytes"] == 64]
+    for row in latencies:
+        row["file"] = latencies[0]["file"]
+    file.write_text(json.dumps(document))
+    assert "000-latency-64.ndjson is the answer of 6 trials" in told(run, records)
+
+
+def test_an_answer_that_was_copied_is_named(tmp_path: Path) -> None:
+    run, records = made(tmp_path)
+    folder = run.path / "evidence" / FOLDER / TARGET
+    (folder / "003-latency-64.ndjson").write_bytes((folder / "000-latency-64.ndjson").read_bytes())
+    assert "003-latency-64.ndjson is word for word 000-latency-64.ndjson" in told(run, records)
+
+
+@pytest.mark.parametrize("change", [{"sent": 90}, {"sent": 101}, {"lost": 1}, {"late": 1}])
+def test_counts_that_do_not_add_up_are_named(change: Json, tmp_path: Path) -> None:
+    run, records = made(tmp_path)
+    folder = run.path / "evidence" / FOLDER / TARGET
+    answer = json.loads((folder / "002-alone-64.ndjson").read_text().splitlines()[-1])
+    write_answer(folder, "002-alone-64.ndjson", answer | change)
+    assert "002-alone-64.ndjson: " in told(run, records)
+
+
+def test_more_windows_than_messages_are_named(tmp_path: Path) -> None:
+    run, records = made(tmp_path)
+    folder = run.path / "evidence" / FOLDER / TARGET
+    answer = json.loads((folder / "002-throughput-64.ndjson").read_text().splitlines()[-1])
+    write_answer(folder, "002-throughput-64.ndjson", answer | {"windows": answer["windows"] * 2})
+    assert "002-throughput-64.ndjson: " in told(run, records)

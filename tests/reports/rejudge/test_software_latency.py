@@ -267,3 +267,51 @@ def test_a_check_that_a_file_asks_for_is_held_against_its_limit(
     assert len(list(requirement_objections(run, closure, manifest))) == problems
     manifest["end_utc"] = manifest["start_utc"]
     assert not [each for each in missing_objections(run, manifest, closure) if "has no record" in each]
+
+
+def _change_answer(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    file = next((run / "evidence" / "software_latency" / "linux-rt").glob("a-b.ndjson"))
+    answer = json.loads(file.read_text())
+    change(answer)
+    file.write_text(json.dumps(answer) + "\n")
+
+
+def _cut_slow_trips(run: Path) -> None:
+    file = run / "evidence" / "software_latency" / "linux-rt" / "a-b.csv"
+    head, *rows = file.read_text().splitlines()
+    rows.sort(key=lambda row: int(row.split(",")[2]))
+    file.write_text("\n".join([head, *rows[:-60]]) + "\n")
+
+
+def test_trips_that_are_cut_out_of_a_series_are_missed(tmp_path: Path) -> None:
+    """Also where the records were made anew from what is left."""
+    run = made(tmp_path, TURNS)
+    _cut_slow_trips(run)
+    assert any("a-b.csv has 540 replies, the tool counted 600" in each for each in told(run)[0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda answer: answer.update(received=540, lost=61),
+        lambda answer: answer.update(sent=600),
+        lambda answer: answer["round_trip"].update(max_ns=answer["round_trip"]["max_ns"] + 1),
+        lambda answer: answer["residence"].update(min_ns=1),
+        lambda answer: answer["round_trip"]["buckets"].pop(),
+    ],
+)
+def test_an_answer_that_the_series_contradicts_is_named(
+    change: Callable[[dict[str, Any]], None], tmp_path: Path
+) -> None:
+    run = made(tmp_path, TURNS)
+    _change_answer(run, change)
+    assert any("a to b: " in each for each in told(run)[0])
+
+
+def test_a_series_of_two_directions_is_named(tmp_path: Path) -> None:
+    run = made(tmp_path, TURNS)
+    file = run / "evidence" / "software_latency" / "linux-rt" / ROUND_TRIPS
+    facts = json.loads(file.read_text())
+    facts["exchanges"][1]["series"] = facts["exchanges"][0]["series"]
+    file.write_text(json.dumps(facts))
+    assert any("a-b.csv is of 2 directions" in each for each in told(run)[0])

@@ -43,6 +43,7 @@ from reports.software_latency.evidence import (
 from reports.software_latency.icmp import IcmpEchoes
 from reports.software_latency.verdict import closure_measurement, software_measurement
 from tests.reports.pages import page_with, words_of
+from tests.reports.sample_run import summary
 
 START_NS = 1_790_000_000_000_000_000
 S_NS = {"a": 400_000, "b": 30_000, "c": 120_000}
@@ -98,6 +99,7 @@ def write_folder(
         begin_ns = START_NS + (AHEAD_NS if asker == "a" else 0)
         begin_ns += place * (TRIPS if turns is None else turns.trips) * INTERVAL_NS
         rows = [",".join(COLUMNS)]
+        whole: list[int] = []
         hardware = taken_off[frozenset((asker, reflector))] if taken_off is not None else None
         hardware_ns, bounds = (0, None) if hardware is None else (hardware.ns, hardware_bounds(hardware))
         for number in range(TRIPS):
@@ -109,10 +111,17 @@ def write_folder(
                 sent_ns = begin_ns + turn * turns.every_us * 1000 + of_turn * INTERVAL_NS
             if any(start < sent_ns - AHEAD_NS * (asker == "a") < end for start, end in pauses):
                 whole_ns += 50_000_000
-            reply = "," if silent in (asker, reflector) else f"{whole_ns},{RESIDENCE_NS}"
+            is_silent = silent in (asker, reflector)
+            reply = "," if is_silent else f"{whole_ns},{RESIDENCE_NS}"
+            whole += [] if is_silent else [whole_ns]
             rows.append(f"{number},{sent_ns},{reply},,,")
         (folder / f"{stem}.csv").write_text("\n".join(rows) + "\n")
-        (folder / f"{stem}.ndjson").write_text(json.dumps({"type": "result", "lost": 1}) + "\n")
+        answer = {
+            "type": "result", "sent": len(whole) + 1, "received": len(whole), "lost": 1, "invalid": 0,
+            "round_trip": summary(whole), "residence": summary([RESIDENCE_NS] * len(whole)),
+            "round_trip_without_residence": summary([each - RESIDENCE_NS for each in whole]),
+        }  # fmt: skip
+        (folder / f"{stem}.ndjson").write_text(json.dumps(answer) + "\n")
         why = f"{reflector} answered 0 of {TRIPS} requests of {asker}" if silent in (asker, reflector) else ""
         exchanges.append(
             Exchange(asker, reflector, f"{stem}.ndjson", f"{stem}.csv", hardware_ns, bounds, why or None)

@@ -79,13 +79,17 @@ static bool before(const struct packet *a, const struct packet *b)
 static void push(uint64_t at_monotonic_ns, int to, const uint8_t *bytes, size_t size_bytes)
 {
 	struct packet added = {at_monotonic_ns, heap_number++, to, size_bytes, malloc(size_bytes)};
+	struct packet *larger;
 	size_t i = heap_size++;
 
 	if (heap_size > heap_room) {
 		heap_room = heap_size * 2;
-		heap = realloc(heap, heap_room * sizeof(*heap));
+		larger = realloc(heap, heap_room * sizeof(*heap));
+		if (!larger)
+			abort();
+		heap = larger;
 	}
-	if (!heap || !added.bytes)
+	if (!added.bytes)
 		abort();
 	memcpy(added.bytes, bytes, size_bytes);
 	for (; i > 0 && before(&added, &heap[(i - 1) / 2]); i = (i - 1) / 2)
