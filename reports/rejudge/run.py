@@ -40,6 +40,7 @@ from reports.rejudge.seal import seal_objections
 from reports.rejudge.simulated import simulation_objections
 from reports.rejudge.software_latency import software_latency_objections
 from reports.rejudge.stack_used import stack_objections
+from reports.rejudge.times import time_objections
 from reports.rejudge.told_bound import told_bound_objections
 from reports.rejudge.tools import tool_objections
 from reports.rejudge.version import version_objections, version_of
@@ -115,6 +116,7 @@ def rejudge(run: Path) -> RejudgeResult:
         problems += tool_objections(run, manifest, records)
         problems += missing_objections(run, manifest, records)
         version = version_of(run, manifest)
+        problems += time_objections(run, manifest)
         problems += version_objections(manifest, records, version)
         problems += stack_objections(run, manifest, records, version)
         problems += sample_objections(manifest, records, version)
