@@ -8,6 +8,7 @@ program's memory is looked at for what it has.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,6 +18,14 @@ from hw.protocols import READY_S, Job, Node
 PRELOAD = "LD_PRELOAD"
 _TRACE = "LD_TRACE_LOADED_OBJECTS"
 """Set: the loader lists what it would load instead of running the program; a static one runs."""
+
+
+def without_preload() -> dict[str, str]:
+    """Return this process's environment but for libraries that its user loads into every program.
+
+    They would get between the tools and what is measured.
+    """
+    return {name: value for name, value in os.environ.items() if name != PRELOAD}
 
 
 def start_program(

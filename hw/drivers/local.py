@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hw.answers import json_line
 from hw.errors import BenchError
+from hw.preload import without_preload
 from hw.protocols import READY_S, CommandResult
 
 WORK_FOLDER = Path("/run/benchwright/replay")
@@ -104,6 +105,7 @@ class LocalNode:
         with output.open("wb") as out, errors.open("wb") as err:
             process = subprocess.Popen(
                 [*self._prefix, *argv],
+                env=without_preload(),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

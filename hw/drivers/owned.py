@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hw.drivers.local import LocalJob, LocalNode
 from hw.errors import BenchError
+from hw.preload import without_preload
 from hw.tools import ROOT
 
 
@@ -37,6 +38,7 @@ def start_owned(name: str, argv: Sequence[str], stem: Path) -> LocalJob:
                     subprocess.Popen(
                         ["setpriv", "--pdeathsig", "KILL", *argv],
                         cwd=ROOT,
+                        env=without_preload(),
                         stdin=subprocess.DEVNULL,
                         stdout=out,
                         stderr=err,

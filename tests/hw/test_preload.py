@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from hw.drivers.local import LocalJob, LocalNode
+from hw.drivers.owned import OwnedNode
 from hw.errors import BenchError, ConfigError
 from hw.preload import start_program
 from hw.tools import BUILD, local_library, local_tool
@@ -130,3 +131,24 @@ def test_a_program_that_ends_too_soon_proves_nothing(node: _Node, tmp_path: Path
     cast("Any", job)._job._process.wait(HANG_S)
     with pytest.raises(BenchError, match="bw-traffic on here: ended before it could be seen"):
         job.wait_ready(HANG_S)
+
+
+@pytest.mark.parametrize("kind", [LocalNode, OwnedNode])
+def test_what_a_user_loads_into_every_program_is_not_loaded_into_tools(
+    kind: type[LocalNode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would get between the tools and what is measured; a stack's own libraries stay."""
+    monkeypatch.setenv("LD_PRELOAD", LIBRARY)
+    job = kind("here", "host", 0).start(["env"], tmp_path / "env")
+    assert job.wait(HANG_S) == 0
+    assert "LD_PRELOAD" not in job.fetch().read_text()
+    job = start_program(
+        kind("here", "host", 0),
+        [str(local_tool("bw-traffic")), *WITNESS],
+        tmp_path / "witness",
+        {},
+        [LIBRARY],
+    )
+    job.wait_ready(HANG_S)
+    job.stop()
+    assert job.wait(HANG_S) == 0
