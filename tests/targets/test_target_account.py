@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -46,7 +45,7 @@ def _watched(bench: Bench, folder: Path, hog: list[str], *, of_target: bool) -> 
     """Return what the witness saw of a hog, and what that has run, in ns."""
     spec, account = WitnessSpec("switch", CPUS, 100), bench.virtual.target_account()
     witness = start_witness(bench, spec, folder / "witness", 0, target=account)
-    argv = [*ALL_CPUS, *hog, sys.executable, "-c", HOG]
+    argv = [*ALL_CPUS, *hog, "python3", "-c", HOG]
     if of_target:
         told = bench.node(TARGET).run(argv, HANG_S).stdout
     else:
