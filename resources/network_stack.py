@@ -65,6 +65,7 @@ from hw.protocols import Job
 from hw.provisioning import TARGETS
 from hw.toml_file import read_toml
 from resources.replay.pattern import Pattern, Stream
+from resources.replay.stack_used import StartedProgram
 
 SCHEMA = "benchwright.network_stack/1"
 FOLDER = "stack"
@@ -113,15 +114,6 @@ class Proof:
     arguments: tuple[str, ...]
     delivered: str
     frame_bytes: int | str | None
-
-
-@dataclass(frozen=True)
-class StartedJob:
-    """A program that was started by a stack: its command on the node, and libraries loaded before its own."""
-
-    job: Job
-    command: tuple[str, ...]
-    preload: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -215,7 +207,9 @@ class NetworkStack:
         libraries = [each if "/" in each else bench.library(node_name, each) for each in self.preload]
         return bench.tool(node_name, dynamic=True) if libraries else bench.tool(node_name), libraries
 
-    def start(self, bench: Nodes, node_name: str, arguments: Sequence[str], stem: Path) -> StartedJob:
+    def start(
+        self, bench: Nodes, node_name: str, arguments: Sequence[str], stem: Path
+    ) -> tuple[Job, StartedProgram]:
         """Start bw-traffic on a node where it uses the stack.
 
         Args:
@@ -238,7 +232,7 @@ class NetworkStack:
         values = self.words_on(bench, node_name, tuple(self.environment.values()))
         environment = dict(zip(self.environment, values, strict=True))
         job = start_program(bench.node(node_name), argv, stem, environment, libraries)
-        return StartedJob(job, tuple(argv), tuple(libraries))
+        return job, StartedProgram(node_name, tuple(argv), tuple(libraries))
 
 
 def interface_on(bench: Nodes, node_name: str) -> str:

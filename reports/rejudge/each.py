@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of one quantity, each judged again from the file of evidence that it names."""
+"""Records of one quantity, and files of evidence that records share, each judged again once."""
 
 from __future__ import annotations
 
@@ -56,3 +56,24 @@ def judge_each(
         except DAMAGE as error:
             problems.append(f"{record['requirement']}: {type(error).__name__}: {error}")
     return problems, count
+
+
+def judge_files(
+    run: Path, records: Sequence[Record], file_name: str, judge: Callable[[Path], Iterable[str]]
+) -> list[str]:
+    """Judge each file of a name that records rest on; return what differs within it.
+
+    Args:
+        run: The run folder.
+        records: All its records.
+        file_name: Of the evidence.
+        judge: Says what of a file differs.
+    """
+    problems: list[str] = []
+    named = {each["path"] for record in records for each in record["evidence"]}
+    for path in sorted(path for path in named if Path(path).name == file_name and (run / path).is_file()):
+        try:
+            problems += [f"{path}: {each}" for each in judge(run / path)]
+        except DAMAGE as error:
+            problems.append(f"{path}: {type(error).__name__}: {error}")
+    return problems

@@ -12,7 +12,7 @@ from typing import Any
 
 from reports.rejudge.answers import read_result
 from reports.rejudge.arithmetic import Record
-from reports.rejudge.each import judge_each
+from reports.rejudge.each import judge_each, judge_files
 from reports.rejudge.rule import outcome_of
 
 Json = Mapping[str, Any]
@@ -31,7 +31,7 @@ UNITS = {"message_latency": "ns", **dict.fromkeys(RISES, "%"), "message_throughp
 
 def message_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out value, U, losses and outcome; see `judge_each`."""
-    problems: list[str] = []
+    problems = judge_files(run, records, DOCUMENT, _trial_objections)
     count = 0
     for quantity in UNITS:
         found, judged = judge_each(run, records, quantity, DOCUMENT, _judge)
@@ -50,7 +50,6 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
         for row in facts["trials"]
         if row["kind"] in _kinds(record, facts, row["size_bytes"])
     ]
-    yield from _trial_objections(facts, file.parent)
     named = {Path(each["path"]).name for each in record["evidence"]}
     for row in rows:
         for name in (row["file"], row["bulk_file"]):
@@ -62,8 +61,9 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
     yield from judge[record["quantity"]](record, facts, rows)
 
 
-def _trial_objections(facts: Json, folder: Path) -> Iterator[str]:
+def _trial_objections(file: Path) -> Iterator[str]:
     """Say where trials share an answer, or an answer's counts or way are not those of its trial."""
+    facts: Json = json.loads(file.read_text("utf-8"))
     wanted = RTDIP if facts["stack"] == RTDIP else UDP
     if facts["over"] != wanted:
         yield f"{DOCUMENT} says over {facts['over']}, the stack {facts['stack']} goes over {wanted}"
@@ -72,11 +72,11 @@ def _trial_objections(facts: Json, folder: Path) -> Iterator[str]:
     for name, count in Counter(names).items():
         if count > 1:
             yield f"{name} is the answer of {count} trials"
-        text = (folder / name).read_bytes()
+        text = (file.parent / name).read_bytes()
         if text in texts:
             yield f"{name} is word for word {texts[text]}"
         texts[text] = name
-        answer = _answer(folder, name)
+        answer = _answer(file.parent, name)
         if "round_trip" in answer:
             came = answer["round_trip"]["n"]
             if came + answer["lost"] != answer["sent"] or answer["late"] > answer["lost"]:

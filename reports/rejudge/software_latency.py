@@ -20,7 +20,7 @@ from statistics import fmean, variance
 from typing import Any
 
 from reports.rejudge.arithmetic import Record
-from reports.rejudge.each import judge_each
+from reports.rejudge.each import judge_each, judge_files
 from reports.rejudge.latency import read_result
 from reports.rejudge.machine import Pause, less_target
 from reports.rejudge.round_trip_series import series_objections
@@ -82,9 +82,7 @@ class Pauses:
 
 def software_latency_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out value, n, U and what adds to it; see `judge_each`."""
-    named = {each["path"] for record in records for each in record["evidence"]}
-    files = [run / path for path in sorted(named) if Path(path).name == FILE and (run / path).is_file()]
-    told = [f"{file.relative_to(run)}: {each}" for file in files for each in series_objections(file)]
+    told = judge_files(run, records, FILE, series_objections)
     count = 0
     for quantity, judge in ((DEVICE, _judge_device), (SUMS, _judge_sums)):
         found, worked_out = judge_each(run, records, quantity, FILE, judge)

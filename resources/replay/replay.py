@@ -23,7 +23,7 @@ from reports.latency.emulation import TARGET_WITNESS
 from reports.latency.stack_proof import DELIVERED, StackEnd, StackProof
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
-from resources.network_stack import BOTH, NetworkStack, StartedJob
+from resources.network_stack import BOTH, NetworkStack
 from resources.network_stack_ends import counters, frame_bytes
 from resources.replay.pattern import Pattern
 from resources.replay.plan import ReplaySettings, new_nonce, write_plan
@@ -300,12 +300,12 @@ class Replay:
         """Start bw-traffic on a node, where it may use a network stack."""
         _, stack = self.stack or ("", None)
         if stack is not None and self._uses_stack(node_name):
-            started = stack.start(self.bench, node_name, arguments, stem)
+            job, program = stack.start(self.bench, node_name, arguments, stem)
         else:
-            command = (self.bench.tool(node_name), *arguments)
-            started = StartedJob(self.bench.node(node_name).start(command, stem), command)
-        self._programs[stem.name] = StartedProgram(node_name, started.command, started.preload)
-        return started.job
+            program = StartedProgram(node_name, (self.bench.tool(node_name), *arguments))
+            job = self.bench.node(node_name).start(program.command, stem)
+        self._programs[stem.name] = program
+        return job
 
     def _uses_stack(self, node_name: str) -> bool:
         node, stack = self.stack or ("", None)

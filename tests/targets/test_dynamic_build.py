@@ -151,7 +151,7 @@ def test_a_plug_in_that_cannot_be_loaded_ends_the_trial(
 
 def test_a_library_is_brought_and_seen_in_the_program(bench: Bench, node: SshNode, tmp_path: Path) -> None:
     stack = NetworkStack("user", tmp_path, arguments=("--threshold-us", "500"), preload=(LIBRARY,))
-    job = stack.start(bench, MACHINE, WITNESS, tmp_path / "witness").job
+    job, _ = stack.start(bench, MACHINE, WITNESS, tmp_path / "witness")
     job.wait_ready(HANG_S)
     maps = node.run(["cat", f"/proc/{job.process_id()}/maps"]).stdout
     job.stop()
@@ -241,7 +241,7 @@ def test_a_guest_with_a_c_library_of_its_own_loads_too(tmp_path: Path) -> None:
         done = bench.node("guest").run([*argv, "--iterations", "100"])
         assert json.loads(done.stdout.splitlines()[-1])["device"]["plugin"] == "example"
         stack = NetworkStack("user", tmp_path, preload=(LIBRARY,))
-        job = stack.start(bench, "guest", WITNESS, tmp_path / "witness").job
+        job, _ = stack.start(bench, "guest", WITNESS, tmp_path / "witness")
         job.wait_ready(HANG_S)
         job.stop()
         assert job.wait(HANG_S) == 0
