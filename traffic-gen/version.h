@@ -3,6 +3,6 @@
 #define BW_VERSION_H
 
 /* Of all tools; their results carry it. */
-#define BW_VERSION "0.2.0"
+#define BW_VERSION "0.2.1"
 
 #endif

@@ -164,7 +164,7 @@ class SshJob:
                 return code
             if time.monotonic() > deadline:
                 raise BenchError(f"{self.name}: still running after {timeout_s:g} s")
-            time.sleep(0.2)
+            time.sleep(0.05)
 
     def stop(self) -> None:
         """Ask the tool to end."""

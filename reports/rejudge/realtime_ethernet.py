@@ -7,6 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from reports.rejudge.answers import read_result
 from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each, judge_files
 from reports.rejudge.rule import outcome_of
+from reports.rejudge.version import WITH_ROUND_PAIRS, version_of
 
 Json = Mapping[str, Any]
 
@@ -21,7 +23,8 @@ DOCUMENT = "messages.json"
 RTDIP, UDP = "rtdip", "udp"
 SHARES = {"median": (1, 2), "p99": (99, 100)}
 STOLEN_PERCENT = 5
-ROUNDS = 6
+ROUNDS, EARLIER_ROUNDS = 14, 6
+"""That have to count, since `WITH_ROUND_PAIRS` and before."""
 BULK_PERCENT = 80
 BUCKET = 1e-3
 """A bucket is no wider than that share of its value."""
@@ -32,15 +35,18 @@ UNITS = {"message_latency": "ns", **dict.fromkeys(RISES, "%"), "message_throughp
 def message_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out value, U, losses and outcome; see `judge_each`."""
     problems = judge_files(run, records, DOCUMENT, _trial_objections)
+    if not any(record["quantity"] in UNITS for record in records):
+        return problems, 0
+    in_pairs = version_of(run, json.loads((run / "run.json").read_text("utf-8"))) >= WITH_ROUND_PAIRS
     count = 0
     for quantity in UNITS:
-        found, judged = judge_each(run, records, quantity, DOCUMENT, _judge)
+        found, judged = judge_each(run, records, quantity, DOCUMENT, partial(_judge, in_pairs=in_pairs))
         problems += found
         count += judged
     return problems, count
 
 
-def _judge(record: Record, file: Path) -> Iterator[str]:
+def _judge(record: Record, file: Path, *, in_pairs: bool) -> Iterator[str]:
     facts: Json = json.loads(file.read_text("utf-8"))
     for name in ("target", "stack"):
         if record["subject"].get(name) != facts[name]:
@@ -58,7 +64,7 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
         if row["answer"]["size_bytes"] != row["size_bytes"]:
             yield f"{row['file']} is of {row['answer']['size_bytes']} bytes, not of {row['size_bytes']}"
     judge = {"message_latency": _latency, **dict.fromkeys(RISES, _rise), "message_throughput": _throughput}
-    yield from judge[record["quantity"]](record, facts, rows)
+    yield from judge[record["quantity"]](record, facts, rows, in_pairs)
 
 
 def _trial_objections(file: Path) -> Iterator[str]:
@@ -111,7 +117,7 @@ def _counts(row: Json) -> bool:
     return row["stolen_ticks"] * 100 <= STOLEN_PERCENT * row["ticks"]
 
 
-def _latency(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]:
+def _latency(record: Record, facts: Json, rows: Sequence[Json], in_pairs: bool) -> Iterator[str]:
     good = [row["answer"] for row in rows if _counts(row)]
     share = SHARES[record["statistic"]]
     yield from _differences(
@@ -122,11 +128,12 @@ def _latency(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]
         slack=lambda value: value * BUCKET + 1,
         n=sum(each["round_trip"]["n"] for each in good),
         lost=sum(each["lost"] for each in good),
-        doubts=_doubts(facts, len(good), good),
+        doubts=_doubts(facts, len(good), good, in_pairs),
+        in_pairs=in_pairs,
     )
 
 
-def _throughput(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]:
+def _throughput(record: Record, facts: Json, rows: Sequence[Json], in_pairs: bool) -> Iterator[str]:
     good = [row["answer"] for row in rows if _counts(row)]
     yield from _differences(
         record,
@@ -136,11 +143,12 @@ def _throughput(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[s
         slack=lambda _value: 1,
         n=sum(each["windows"] for each in good),
         lost=0,
-        doubts=_doubts(facts, len(good), good),
+        doubts=_doubts(facts, len(good), good, in_pairs),
+        in_pairs=in_pairs,
     )
 
 
-def _rise(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]:
+def _rise(record: Record, facts: Json, rows: Sequence[Json], in_pairs: bool) -> Iterator[str]:
     probes = [row for row in rows if row["kind"] != "throughput"]
     bad = {row["round"] for row in probes if not _counts(row)}
     sides = {
@@ -174,7 +182,7 @@ def _rise(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]:
 
     bulk = [row["bulk"] for row in sides["beside"].values()]
     own = [answer for pair in pairs for answer in pair]
-    doubts = _doubts(facts, len(pairs), [*own, *bulk])
+    doubts = _doubts(facts, len(pairs), [*own, *bulk], in_pairs)
     alone = _rate([row["answer"] for row in rows if row["kind"] == "throughput"])
     if not alone or not bulk or _rate(bulk) / alone * 100 < BULK_PERCENT:
         doubts.append("the bulk receiver yields")
@@ -187,6 +195,7 @@ def _rise(record: Record, facts: Json, rows: Sequence[Json]) -> Iterator[str]:
         n=min(sum(pair[end][of]["n"] for pair in pairs) for end in (0, 1)),
         lost=sum(each["lost"] for each in own),
         doubts=doubts,
+        in_pairs=in_pairs,
     )
 
 
@@ -200,6 +209,7 @@ def _differences(
     n: int,
     lost: int,
     doubts: Sequence[str],
+    in_pairs: bool,
 ) -> Iterator[str]:
     """Say where a record differs from what its rounds say.
 
@@ -212,6 +222,7 @@ def _differences(
         n: Samples.
         lost: Likewise.
         doubts: Why there is no verdict; empty: there is one.
+        in_pairs: U is from rounds two by two, of an odd number the last three together; else from each alone.
     """
     unit = UNITS[record["quantity"]]
     for name, said, found in (
@@ -227,7 +238,8 @@ def _differences(
         if value is not None or said is not None:
             yield f"value is {said}, the trials say {value}"
     else:
-        own = [value_of([each]) for each in rounds]
+        alone = [[each] for each in rounds]
+        own = [value_of(each) for each in (_paired(alone) if in_pairs else alone)]
         apart = max(abs(each - value) for each in own)
         parts = {part["name"]: part["value"] for part in record["uncertainty"]["parts"]}
         wanted = {"rounds"} | ({"buckets"} if buckets else set[str]())
@@ -246,8 +258,15 @@ def _differences(
         yield f"{record['outcome']}, its trials come to {outcome}{why}"
 
 
-def _doubts(facts: Json, rounds: int, answers: Sequence[Json]) -> list[str]:
-    found = [f"{rounds} rounds count"] if rounds < ROUNDS else []
+def _paired(alone: Sequence[list[Any]]) -> list[list[Any]]:
+    paired = [first + second for first, second in zip(alone[::2], alone[1::2], strict=False)]
+    if len(alone) % 2:
+        paired[-1:] = [[*(paired[-1] if paired else []), *alone[-1]]]
+    return paired
+
+
+def _doubts(facts: Json, rounds: int, answers: Sequence[Json], in_pairs: bool) -> list[str]:
+    found = [f"{rounds} rounds count"] if rounds < (ROUNDS if in_pairs else EARLIER_ROUNDS) else []
     if any(each["over"] != facts["over"] for each in answers):
         found.append(f"not all messages went over {facts['over']}")
     return found

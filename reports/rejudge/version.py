@@ -18,6 +18,8 @@ Version = tuple[int, ...]
 
 WITH_STACK_USED: Version = (0, 2)
 """Since then a replay says by which stack its programs were started, and each program what carried it."""
+WITH_ROUND_PAIRS: Version = (0, 2, 1)
+"""Since then U of single messages is from neighbours among fourteen rounds or more."""
 ALWAYS = ("outcome", "file_sizes_bytes", "asked", "problems", "failed_tests", "tests", "attempts")
 """Keys of the manifest of every run that came to its end, since then; `failed_tests` where a test failed."""
 OF_LATENCY = "excluded_miss_probability"

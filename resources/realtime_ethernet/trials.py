@@ -63,6 +63,24 @@ STEAL = 7
 Progress = Callable[[str], None]
 
 
+class _StolenTime:
+    """What a node's host takes of it from trial to trial, each of which begins where the last one ended."""
+
+    def __init__(self, node: Node) -> None:
+        """Begin now; raises BenchError as `stolen_and_all_ticks`."""
+        self._node = node
+        self._before = self._ticks()
+
+    def since_the_last(self) -> tuple[int, int]:
+        """Return the ticks that were stolen, and all, since this was last asked."""
+        before, self._before = self._before, self._ticks()
+        stolen, ticks = (end - begin for begin, end in zip(before, self._before, strict=True))
+        return max(0, stolen), ticks
+
+    def _ticks(self) -> tuple[int, int]:
+        return stolen_and_all_ticks(self._node.run(["cat", "/proc/stat"]).stdout, self._node.name)
+
+
 @dataclass(frozen=True)
 class _Lab:
     """What all trials have in common.
@@ -71,6 +89,7 @@ class _Lab:
         peers: Of the target, by port, as the tools are told.
         probe: Where round trips begin.
         bulk: Where the bulk receiver's messages come from.
+        stolen: Of the target.
     """
 
     experiment: Experiment
@@ -81,6 +100,7 @@ class _Lab:
     peers: Mapping[int, str]
     probe: ProducerSpec
     bulk: ProducerSpec
+    stolen: _StolenTime
 
     def sender(self, verb: str, producer: ProducerSpec, own_port: int, to_port: int) -> list[str]:
         """Return the command line of a program that sends to a port of the target."""
@@ -191,10 +211,12 @@ def measure_messages(
     peers = {port: f"{whom}{mark}{port}" for _, port, _, _ in _ends(times, node.priority)}
     trials: list[Trial] = []
     with Experiment(bench) as experiment:
-        lab = _Lab(experiment, stack, target, times, folder, peers, *producers[:2])
+        probe, bulk, *_ = producers
+        lab = _Lab(experiment, stack, target, times, folder, peers, probe, bulk, _StolenTime(node))
         # It keeps this machine's processors awake on a virtual bench.
         add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
         _start_ends(lab, node, cpu)
+        lab.stolen.since_the_last()
         for number in range(times.rounds):
             progress(f"round {number + 1} of {times.rounds}, stack {stack.name}")
             for kind, size_bytes in _trials_of(times, number):
@@ -251,24 +273,21 @@ def _start_ends(lab: _Lab, node: Node, cpu: int) -> None:
 
 
 def _make(lab: _Lab, number: int, kind: str, size_bytes: int) -> Trial:
-    times, target = lab.times, lab.experiment.bench.node(lab.target.node)
+    times = lab.times
     stem = f"{number:03d}-{kind}-{size_bytes}"
-    before = stolen_and_all_ticks(target.run(["cat", "/proc/stat"]).stdout, target.name)
     bulk_stem = ""
     if kind == THROUGHPUT:
-        _run(lab, lab.bulk.node, lab.source(size_bytes, times.throughput_ms), stem, times.throughput_ms)
+        words = lab.source(size_bytes, times.throughput_ms)
+        _run(lab, lab.bulk.node, words, stem, times.throughput_ms, times.throughput_ms)
     elif kind == LATENCY:
         _trips(lab, stem, size_bytes, times.trips, times.interval_us)
     else:
         bulk_stem = f"{stem}-bulk" if kind == BESIDE else ""
         with _bulk_receiver(lab, bulk_stem) if bulk_stem else nullcontext():
             _trips(lab, stem, size_bytes, times.probes, times.probe_interval_us, RUN_UP)
-    after = stolen_and_all_ticks(target.run(["cat", "/proc/stat"]).stdout, target.name)
-    stolen, ticks = (end - begin for begin, end in zip(before, after, strict=True))
+    stolen, ticks = lab.stolen.since_the_last()
     name = f"{stem}.ndjson"
-    return Trial(
-        number, kind, size_bytes, name, f"{bulk_stem}.ndjson" if bulk_stem else "", max(0, stolen), ticks
-    )
+    return Trial(number, kind, size_bytes, name, f"{bulk_stem}.ndjson" if bulk_stem else "", stolen, ticks)
 
 
 @contextmanager
@@ -311,13 +330,15 @@ def _trips(
     further: tuple[str, ...] = (),
 ) -> None:
     argv = [*lab.latency(size_bytes, trips, interval_us, run_up), *further]
-    _run(lab, lab.probe.node, argv, stem, trips * max(interval_us / 1000, TIMEOUT_MS))
+    least_ms = trips * interval_us / 1000
+    _run(lab, lab.probe.node, argv, stem, least_ms, max(least_ms, trips * TIMEOUT_MS))
 
 
-def _run(lab: _Lab, node: str, argv: list[str], stem: str, duration_ms: float) -> None:
-    """Run a tool to its end; raises as `Experiment.collect`."""
+def _run(lab: _Lab, node: str, argv: list[str], stem: str, least_ms: float, most_ms: float) -> None:
+    """Run a tool to its end, and ask nobody before it may have come; raises as `Experiment.collect`."""
     job = lab.experiment.start(node, argv, lab.folder / stem)
     try:
-        lab.experiment.collect(job, duration_ms / 1000 + STARTING_S).require_done()
+        time.sleep(least_ms / 1000)
+        lab.experiment.collect(job, (most_ms - least_ms) / 1000 + STARTING_S).require_done()
     finally:
         end_job(job)

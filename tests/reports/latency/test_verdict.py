@@ -240,6 +240,18 @@ def test_a_miss_that_a_stricter_requirement_makes_is_not_hidden_by_a_worse_one(q
         assert judge_latency(12, STRICT, with_latencies(quiet, ways)).verdict.outcome == outcome, ways
 
 
+def test_a_message_in_the_bucket_of_the_limit_does_not_pass(quiet: ReplayResults):
+    """docs/latency.md: beside a worse one it is not told from one at the limit; alone the maximum tells."""
+    above_ns = 10 * MS + int(stream_uncertainty(quiet.recv.stream(12), quiet)[0].expanded)
+    [[low_ns, width_ns, _]] = summary([above_ns])["buckets"]
+    assert width_ns <= above_ns / 1000
+    usual, worse = (0, 1 * MS), (40 * MS, 1 * MS)
+    for over_ns, beside in ((low_ns + width_ns - 1, "inconclusive"), (low_ns + width_ns, "fail")):
+        assert over_ns > above_ns
+        for ways, outcome in (([usual, usual, (0, over_ns)], "fail"), ([usual, (0, over_ns), worse], beside)):
+            assert judge_latency(12, STRICT, with_latencies(quiet, ways)).verdict.outcome == outcome, ways
+
+
 def test_what_was_sent_early_fails_by_both_latencies_alone(quiet: ReplayResults):
     """Over limit + U by its way, not by its schedule; U from the clocks."""
     u_ns = int(stream_uncertainty(quiet.recv.stream(12), quiet)[0].expanded)

@@ -59,7 +59,7 @@ def write_answer(folder: Path, name: str, answer: dict[str, Any]) -> str:
 
 def write_sample_messages(
     folder: Path,
-    rounds: int = 6,
+    rounds: int = 14,
     rise: float = 1.5,
     bulk_share: float = 0.95,
     over: str = UDP,
@@ -71,7 +71,7 @@ def write_sample_messages(
     Args:
         folder: It is made.
         rounds: How many.
-        rise: By what a bulk receiver multiplies the probe's round trips; by 0.02 more in each other round.
+        rise: By what a bulk receiver multiplies the probe's round trips; by 0.02 more in every other pair.
         bulk_share: What that reaches, of what it reaches alone.
         over: What the tools say.
         disturbed: Rounds whose trials the machine's host took a tenth of.
@@ -97,7 +97,7 @@ def write_sample_messages(
         for size_bytes in (64, BULK_BYTES):
             add(THROUGHPUT, size_bytes, source_answer(size_bytes) | {"over": over})
         add(ALONE, 64, latency_answer(base_ns, over=over))
-        slower_ns = [round(each * (rise + 0.02 * (number % 2))) for each in base_ns]
+        slower_ns = [round(each * (rise + 0.02 * (number // 2 % 2))) for each in base_ns]
         bulk = source_answer(kbit_per_s=round(ALONE_KBIT_PER_S * bulk_share)) | {"over": over}
         add(BESIDE, 64, latency_answer(slower_ns, over=over), bulk)
     messages = Messages(TARGET, STACK, UDP, 1, BULK_BYTES, tuple(trials))

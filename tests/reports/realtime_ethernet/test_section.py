@@ -55,11 +55,11 @@ def test_page_shows_every_table(tmp_path: Path) -> None:
     run.close()
     words = words_of(page_with(run.path, "single-messages")).replace(NO_VALUE, "-")
     for row in (
-        "kernel 64 20.49 µs 278 ns 20.97 µs 502 ns - 600 0",
-        "kernel 20.49 µs 30.95 µs 51.1 % 1.4 % 52.0 % 2.3 % 10.2 % 0.32 % 10.4 % 0.50 % 95.0 % 600",
+        "kernel 64 20.89 µs 630 ns 21.72 µs 1.16 µs - 1 400 0",
+        "kernel 20.89 µs 31.53 µs 50.9 % 1.5 % 50.6 % 1.7 % 10.2 % 0.33 % 10.1 % 0.39 % 95.0 % 1 400",
         "bulk receiver 200 µs 249 µs",
-        "kernel 64 12.50 MB/s 0 bytes/s - 36 618 0",
-        "kernel 1400 12.50 MB/s 0 bytes/s - 1 674 0",
+        "kernel 64 12.50 MB/s 0 bytes/s - 85 442 0",
+        "kernel 1400 12.50 MB/s 0 bytes/s - 3 906 0",
     ):
         assert row in words
 

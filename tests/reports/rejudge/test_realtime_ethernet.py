@@ -40,6 +40,7 @@ Json = dict[str, Any]
 def made(tmp_path: Path, **sample: Any) -> tuple[RunFolder, list[Json]]:
     """Return a run with a record of each quantity and statistic."""
     run = RunFolder.create(tmp_path / "results", "native", "ci", simulated=True, commit="0" * 40)
+    write_version(run, "0.2.1")
     folder = run.evidence_folder(FOLDER, TARGET)
     messages = write_sample_messages(folder, **sample)
 
@@ -63,6 +64,13 @@ def made(tmp_path: Path, **sample: Any) -> tuple[RunFolder, list[Json]]:
     return run, [json.loads(line) for line in (run.path / "measurements.jsonl").read_text().splitlines()]
 
 
+def write_version(run: RunFolder, version: str) -> None:
+    """Write which version of the tools a run was made with."""
+    file = run.path / "run.json"
+    manifest = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps(manifest | {"tools": {"bw-rtdip": f"bw-rtdip {version}"}}), "utf-8")
+
+
 def told(run: RunFolder, records: list[Json]) -> str:
     problems, _count = message_objections(run.path, records)
     return "\n".join(problems)
@@ -72,7 +80,7 @@ def told(run: RunFolder, records: list[Json]) -> str:
     ("sample", "outcome"),
     [
         ({}, "pass"),
-        ({"rounds": 8, "disturbed": [2]}, "pass"),
+        ({"rounds": 16, "disturbed": [2]}, "pass"),
         ({"disturbed": [2]}, "inconclusive"),
         ({"over": "rtdip"}, "inconclusive"),
     ],
@@ -82,6 +90,19 @@ def test_what_was_measured_stands(sample: Json, outcome: str, tmp_path: Path) ->
     assert message_objections(run.path, records) == ([], 7)
     assert [list(objections(record)) for record in records] == [[]] * 7
     assert {record["outcome"] for record in records} == {outcome}
+
+
+def test_a_run_of_an_earlier_version_has_fewer_rounds_each_alone(tmp_path: Path) -> None:
+    run, records = made(tmp_path, rounds=6)
+    assert {record["outcome"] for record in records} == {"inconclusive"}
+    record: Json = records[0] | {"outcome": "pass", "reason": ""}
+    [rounds] = [each for each in record["uncertainty"]["parts"] if each["name"] == "rounds"]
+    rounds["value"] = 280
+    write_version(run, "0.2.0")
+    assert told(run, [record]) == ""
+    write_version(run, "0.2.1")
+    assert "part rounds of U is 280, the trials say 2" in told(run, [record])
+    assert "pass, its trials come to inconclusive; 6 rounds count" in told(run, [record])
 
 
 def test_a_bulk_receiver_that_yields_gives_no_verdict(tmp_path: Path) -> None:
@@ -95,9 +116,9 @@ def test_a_bulk_receiver_that_yields_gives_no_verdict(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"value": 20_000}, "L-median: value is 20000, the trials say 204"),
+        ({"value": 20_000}, "L-median: value is 20000, the trials say 208"),
         ({"value": None}, "value is None"),
-        ({"n": 700}, "n is 700, the trials say 600"),
+        ({"n": 700}, "n is 700, the trials say 1400"),
         ({"lost": 1}, "lost is 1, the trials say 0"),
         ({"unit": "us"}, "unit is us, the trials say ns"),
         ({"outcome": "fail"}, "fail, its trials come to pass"),
@@ -123,7 +144,7 @@ def test_a_record_of_another_stack_or_size_or_without_its_files_is_named(tmp_pat
     record = records[0]
     assert "stack is rtdip" in told(run, [record | {"subject": record["subject"] | {"stack": "rtdip"}}])
     other = record["subject"] | {"axes": [{"axis": "size", "value": "512 B"}]}
-    assert "n is 600, the trials say 0" in told(run, [record | {"subject": other}])
+    assert "n is 1400, the trials say 0" in told(run, [record | {"subject": other}])
     bare = [each for each in record["evidence"] if each["path"].endswith(MESSAGES)]
     assert "000-latency-64.ndjson is not among its evidence" in told(run, [record | {"evidence": bare}])
 
@@ -131,7 +152,7 @@ def test_a_record_of_another_stack_or_size_or_without_its_files_is_named(tmp_pat
 def test_an_answer_that_is_changed_is_named(tmp_path: Path) -> None:
     run, records = made(tmp_path)
     folder = run.path / "evidence" / FOLDER / TARGET
-    for number in range(6):
+    for number in range(14):
         write_answer(folder, f"{number:03d}-latency-64.ndjson", latency_answer([90_000] * 100))
     assert "value is" in told(run, records)
 
@@ -162,7 +183,7 @@ def test_one_answer_for_several_rounds_is_named(tmp_path: Path) -> None:
     for row in latencies:
         row["file"] = latencies[0]["file"]
     file.write_text(json.dumps(document))
-    assert "000-latency-64.ndjson is the answer of 6 trials" in told(run, records)
+    assert "000-latency-64.ndjson is the answer of 14 trials" in told(run, records)
 
 
 def test_an_answer_that_was_copied_is_named(tmp_path: Path) -> None:
