@@ -76,7 +76,8 @@ OVERVIEW = dashboard(
     ),
     stat(
         "Regressions",
-        "Changes for the worse that the adviser has seen. It advises; it decides nothing.",
+        "Changes for the worse that the adviser has seen. It advises; it decides nothing."
+        " 0 says nothing of series that have too few runs for it.",
         Values(EVENT, {"regressions": 'count("z")'}, ("\"kind\" = 'regression'",), alias="events"),
         width=2,
         steps=NONE_EXPECTED,

@@ -8,6 +8,7 @@ What was found never changes with later runs.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -60,6 +61,17 @@ def find_changes(
     while (change := _next_change(array, found, settings)) is not None:
         found.append(change)
     return tuple(found)
+
+
+@functools.cache
+def change_needs(settings: Settings = DEFAULTS) -> int:
+    """Return how many earlier runs there have to be before a run can show a change, however large."""
+    ready = settings.baseline_min + settings.runs_after_min
+    return next(
+        runs - 1
+        for runs in range(ready, settings.baseline_min + ready + settings.baseline_max)
+        if _change_seen(np.arange(runs, dtype=np.float64), settings) is not None
+    )
 
 
 def _next_change(values: NDArray[np.float64], found: Sequence[Change], settings: Settings) -> Change | None:

@@ -82,8 +82,14 @@ def summary(advice: Advice) -> str:
     if not advice.series_ready:
         least, most = advice.history_least, advice.history_most
         runs = f"{least}" if least == most else f"{least} to {most}"
-        return f"{runs} runs of history, needs {advice.runs_needed}"
+        return f"{runs} of {advice.runs_needed} earlier runs, no statement yet"
+    words: list[str] = []
     kinds = [change.kind for change in advice.changes]
-    words = [f"{kinds.count('regression')} regressions, {kinds.count('improvement')} improvements"]
+    if kinds or advice.tells_changes:
+        words.append(f"{kinds.count('regression')} regressions, {kinds.count('improvement')} improvements")
+    elif advice.branch == advice.compared_with:
+        words.append(
+            f"{advice.history_most} of {advice.change_needs} earlier runs, no statement on changes yet"
+        )
     words += [f"{len(advice.beyond)} values beyond their baseline ({advice.beyond_by_chance:.2g} by chance)"]
     return f"{'; '.join(words)}; {advice.series_ready} of {advice.series} series have enough history"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dashboards.regressions.changes import DEFAULTS, Settings, find_changes
+from dashboards.regressions.changes import DEFAULTS, Settings, change_needs, find_changes
 from dashboards.regressions.commits import add_commits, subjects_of
 from dashboards.regressions.event import Event, Level, RunValue
 from dashboards.regressions.run_history import (
@@ -93,6 +93,7 @@ def advise_run(store: Store, run_id: str, repository: Path, settings: Settings =
         changes=tuple(sorted(changes, key=lambda change: -abs(change.z))),
         beyond=tuple(sorted(beyond, key=_distance, reverse=True)),
         beyond_by_chance=float(sum(2 / (min(n, settings.baseline_max) + 1) for n in ready)),
+        change_needs=change_needs(settings),
     )
 
 

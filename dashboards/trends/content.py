@@ -16,6 +16,7 @@ from dashboards.points import EVENT, PHYSICAL, RUN, VERDICT
 from dashboards.store import Store
 from dashboards.store.connection import guarded, stored_object
 from dashboards.trends.columns import Scalar, column, spans
+from dashboards.trends.run_history import earlier_runs, last_changes
 from dashboards.trends.selection import OF_RUN, Selection
 from reports.quantities import AXES
 
@@ -59,6 +60,8 @@ def content(store: Store, selection: Selection) -> dict[str, Any]:
 
 
 def _content(store: Store, selection: Selection) -> dict[str, Any]:
+    from dashboards.regressions.changes import change_needs  # numpy is nothing for the other commands
+
     runs = _runs(store, selection)
     places = {str(run["run_id"]): place for place, run in enumerate(runs)}
     tables: dict[str, _Table] = {}
@@ -75,9 +78,13 @@ def _content(store: Store, selection: Selection) -> dict[str, Any]:
         for table in tables.values():
             table.rows = {moved[place]: row for place, row in table.rows.items()}
     status = store.status()
+    changes = last_changes(store)
+    for table in tables.values():
+        table.earlier_runs = earlier_runs(store, table.measurement, table.tags, changes)
     return {
         "schema": SCHEMA,
         "axes": list(AXES),
+        "change_needs": change_needs(),
         "selection": {name: value for name, value in asdict(selection).items() if value is not None},
         "spool": {
             "runs": status.runs,
@@ -107,6 +114,7 @@ class _Table:
     def __init__(self, tags: dict[str, str]) -> None:
         self.tags = tags
         self.measurement = VERDICT
+        self.earlier_runs: int | None = None
         self.rows: dict[int, dict[str, Scalar]] = {}
 
     def put(self, measurement: str, place: int, fields: dict[str, Scalar]) -> None:
@@ -129,6 +137,7 @@ class _Table:
         return {
             "measurement": self.measurement,
             "tags": self.tags,
+            "earlier_runs": self.earlier_runs,
             "runs": spans(places),
             "columns": {name: column([row.get(name) for row in rows]) for name in names},
         }

@@ -140,6 +140,7 @@ class Advice:
         changes: Largest |z| first.
         beyond: The farthest first.
         beyond_by_chance: How many values would be beyond if nothing had changed.
+        change_needs: Earlier runs that a series needs before a change can be seen; 0: an older file.
     """
 
     schema: str
@@ -157,6 +158,12 @@ class Advice:
     changes: tuple[SeriesChange, ...]
     beyond: tuple[BeyondBaseline, ...]
     beyond_by_chance: Number
+    change_needs: int = 0
+
+    @property
+    def tells_changes(self) -> bool:
+        """Say whether no change is a statement: of a series at least one could have been seen."""
+        return self.branch == self.compared_with and self.history_most >= self.change_needs
 
     def to_bytes(self) -> bytes:
         """Return the advice as the file in the run folder."""

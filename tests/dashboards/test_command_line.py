@@ -214,7 +214,7 @@ def test_status_of_a_store_that_is_not_there(tmp_path: Path) -> None:
 
 def test_qualification_keeps_its_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(tmp_path, [record()])
-    assert keep_run(run.path, tmp_path) == RunEnd("", "0 runs of history, needs 15")
+    assert keep_run(run.path, tmp_path) == RunEnd("", "0 of 15 earlier runs, no statement yet")
     assert status_of(tmp_path / "store.sqlite", capsys)["waiting"] == 3
 
 

@@ -73,6 +73,7 @@ def advice_of(run: Path, **changes: Any) -> Advice:
         changes=(),
         beyond=(),
         beyond_by_chance=0.15,
+        change_needs=19,
     )
     return dataclasses.replace(found, **changes)
 

@@ -53,6 +53,7 @@ class Series {
     this.index = index;
     this.tags = given.tags;
     this.measurement = given.measurement;
+    this.earlierRuns = given.earlier_runs; // before the last one, that the adviser has of it; null: it is not followed
     this.runs = placesOf(given.runs);
     this.table = new Table(given.columns, this.runs.length);
     this.inTime = this.measurement !== 'hil_verdict';
@@ -128,6 +129,7 @@ function readData(text) {
     selection: given.selection,
     spool: given.spool,
     facts: given.facts,
+    changeNeeds: given.change_needs,
     count: given.number_of_runs,
     runs,
     timeMs: runs.numbers('time_us').map((us) => us / 1000),

@@ -17,6 +17,15 @@ function eventSubject(event) {
   return [subjectOf(tags), tags.requirement, tags.bench, tags.profile, tags.branch].filter(Boolean).join(' · ');
 }
 
+/** Say of how many series the adviser cannot see a change yet; empty: it can of all. */
+function adviserSilence(data, series) {
+  const known = series.map((one) => one.earlierRuns).filter((runs) => runs !== null);
+  const most = Math.max(0, ...known);
+  if (most < data.changeNeeds) return `${most} of ${data.changeNeeds} earlier runs, no statement yet`;
+  const silent = known.filter((runs) => runs < data.changeNeeds).length;
+  return silent ? `no statement yet on ${silent} of ${known.length} series, with fewer than ${data.changeNeeds} earlier runs` : '';
+}
+
 class EventTable {
   constructor(app) {
     this.app = app;
@@ -29,8 +38,9 @@ class EventTable {
     const inView = (event) => view.x[event.run] >= view.from && view.x[event.run] <= view.to;
     const events = filter.events.filter(inView).reverse();
     const shown = this.all ? events : events.slice(0, EVENTS_SHOWN);
+    const silence = adviserSilence(data, filter.series);
     if (!events.length) {
-      this.node.replaceChildren(h('p', { class: 'muted' }, 'No regression, improvement or change of the bench in view.'));
+      this.node.replaceChildren(h('p', { class: 'muted' }, silence ? `Nothing in view: ${silence}.` : 'No regression, improvement or change of the bench in view.'));
       return;
     }
     const rows = shown.map((event) => ({
@@ -42,7 +52,7 @@ class EventTable {
         h('button', { class: 'link mono', click: () => this.app.openRun(event.run) }, data.runs.list('run_id')[event.run]),
       ],
     }));
-    const caption = `${plural(events.length, 'event')} in view, the latest first. They advise; no verdict follows from them.`;
+    const caption = `${plural(events.length, 'event')} in view, the latest first. They advise; no verdict follows from them.${silence && ` On changes of series: ${silence}.`}`;
     const more = events.length > shown.length ? h('button', { click: () => this.showAll() }, `Show all ${events.length}`) : '';
     this.node.replaceChildren(table(caption, ['Time (UTC)', 'Kind', 'Of', 'What', 'First run after'], rows), more);
   }

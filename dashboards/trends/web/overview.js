@@ -54,13 +54,15 @@ class Overview {
     const outcomes = data.runs.list('outcome');
     const passed = runs.filter((run) => outcomes[run] === 'pass').length;
     const recent = filter.events.filter((event) => event.kind === 'regression' && data.timeMs[last] - data.timeMs[event.run] < 30 * DAY_MS);
+    const silence = adviserSilence(data, filter.series);
+    const told = recent.length || filter.series.some((one) => one.earlierRuns >= data.changeNeeds);
     this.age = h('span', {});
     this.tiles.replaceChildren(
       tile('Last run', chip(of('outcome')), h('button', { class: 'link mono', click: () => this.app.openRun(last) }, of('run_id'))),
       tile('Since the last run', this.age, formatTime(data.timeMs[last])),
       tile('Worst margin of the last run', formatPercent(data.runs.numbers('worst_margin_share')[last]), of('worst_requirement') || 'no value with a limit'),
       tile('Passed', formatPercent(passed / runs.length), `${passed} of ${plural(runs.length, 'run')}`),
-      tile('Regressions, 30 days', String(recent.length), 'before the last run'),
+      tile('Regressions, 30 days', told ? String(recent.length) : NO_VALUE, silence || 'before the last run'),
     );
     this.tellAge();
   }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.dashboards.change_series import series
-from dashboards.regressions.changes import DEFAULTS, Settings, find_changes
+from dashboards.regressions.changes import DEFAULTS, Settings, change_needs, find_changes
 
 
 def noise(runs: int, seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -53,6 +53,16 @@ def test_says_nothing_before_it_has_a_baseline() -> None:
     values = noise(least + 10)
     values[least:] += 50
     assert [change.begin for change in find_changes(values)] == [least]
+
+
+def test_a_change_can_be_seen_with_the_runs_that_it_needs() -> None:
+    runs = np.arange(change_needs() + 1)
+    seen: set[int] = set()
+    for begin in runs[1:].tolist():
+        values = runs * 1e-3 + 50.0 * (runs >= begin)
+        assert find_changes(values[:-1]) == (), begin
+        seen |= {change.seen for change in find_changes(values)}
+    assert seen == {change_needs()}
 
 
 def test_values_without_noise() -> None:

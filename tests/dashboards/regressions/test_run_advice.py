@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from dashboards.errors import StoreError
 from dashboards.line_protocol import Field, Point
 from dashboards.points import EDGES, EVENT, LATENCY, SYNC, VERDICT, RunPoints
+from dashboards.regressions.command import summary
 from dashboards.regressions.run_advice import advise_run
 from dashboards.store import Store
 from reports.history.advice import Advice, parse_advice
@@ -130,6 +132,23 @@ def test_little_history_is_said(store: Store, tmp_path: Path) -> None:
     assert (advice.series, advice.series_ready) == (2 * STREAMS, 0)
     assert (advice.history_least, advice.history_most, advice.runs_needed) == (10, 10, 15)
     assert (advice.changes, advice.beyond) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("runs", "branch", "said"),
+    [
+        (14, "main", "14 of 15 earlier runs, no statement yet"),
+        (18, "main", "18 of 19 earlier runs, no statement on changes yet; "),
+        (19, "main", "0 regressions, 0 improvements; "),
+        (19, "pr", "0 values beyond"),
+    ],
+)
+def test_no_regression_is_said_where_one_could_be_seen(
+    store: Store, tmp_path: Path, runs: int, branch: str, said: str
+) -> None:
+    history(store, runs)
+    advice = advise_run(store, add_run(store, runs, branch=branch), tmp_path)
+    assert summary(dataclasses.replace(advice, beyond=())).startswith(said)
 
 
 def test_after_a_change_history_begins_anew(store: Store, tmp_path: Path) -> None:

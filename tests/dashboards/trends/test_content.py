@@ -18,7 +18,7 @@ from dashboards.store import Store
 from dashboards.trends import Selection, render
 from dashboards.trends.columns import Scalar, column, spans
 from dashboards.trends.content import DERIVED, OF_THE_RUN, SAID_IN_NS
-from tests.dashboards.trends.history import OVER_RUN
+from tests.dashboards.trends.history import DAY_NS, FIRST_NS, OVER_RUN, STREAM_OVER
 
 
 def page(store: Path, **chosen: Any) -> str:
@@ -257,6 +257,21 @@ def test_a_change_of_the_bench_is_kept_without_the_run_that_showed_it(small: Pat
     ids = expand(nightly["runs"]["run_id"], 6)
     assert ids[moved["run"]] == "2026R0019"
     assert moved["fields"] == change["fields"]
+
+
+def test_history_is_that_of_the_adviser(small: Path) -> None:
+    """Runs on the last bench and since the last change, those before `--since` too."""
+    for chosen in ({}, {"since_ns": FIRST_NS + 25 * DAY_NS}):
+        shown = data_of(page(small, **chosen))
+        told = {
+            one["tags"]["stream"]: one["earlier_runs"]
+            for one in shown["series"]
+            if one["tags"].get("stream") and one["tags"]["profile"] == "ci"
+        }
+        # Runs of profile ci on the second bench are 15..18, 20..23, 25..28, the slower stream's from 20 on.
+        assert told.pop(STREAM_OVER) == 7, chosen
+        assert set(told.values()) == {11}, chosen
+        assert shown["change_needs"] == 19
 
 
 def test_columns_keep_type_and_value() -> None:

@@ -203,6 +203,40 @@ def test_events_are_text_only(browser: Browser, page: Path) -> None:
     assert "Commits between: aaaaaaaaaaaa bbbbbbbbbbbb." in told
 
 
+def tile_of_regressions(browser: Browser) -> str:
+    return next(text for text in browser.texts("#overview .tiles li") if text.startswith("Regressions"))
+
+
+@pytest.mark.parametrize(("needed", "few"), [(10, False), (19, True)])
+def test_too_few_runs_are_no_statement(
+    browser: Browser, shown: dict[str, Any], tmp_path: Path, needed: int, few: bool
+) -> None:
+    silent: dict[str, Any] = {**shown, "events": [], "change_needs": needed}
+    path = tmp_path / "silent.html"
+    path.write_text(page_of(silent, script()), encoding="utf-8")
+    browser.open(path)
+    said = "11 of 19 earlier runs, no statement yet"
+    tile, events = tile_of_regressions(browser), browser.texts("#overview .muted")
+    assert (said in tile, f"Nothing in view: {said}." in events) == (few, few)
+    assert ("\n0\n" in tile) is not few
+
+
+def test_a_series_without_enough_runs_is_counted(
+    browser: Browser, shown: dict[str, Any], tmp_path: Path
+) -> None:
+    some: dict[str, Any] = json.loads(json.dumps({**shown, "events": [], "change_needs": 10}))
+    followed = [one for one in some["series"] if one["earlier_runs"] is not None]
+    for one in followed:
+        one["earlier_runs"] = 10
+    followed[0]["earlier_runs"] = 9
+    path = tmp_path / "some.html"
+    path.write_text(page_of(some, script()), encoding="utf-8")
+    browser.open(path)
+    said = f"no statement yet on 1 of {len(followed)} series, with fewer than 10 earlier runs"
+    assert said in tile_of_regressions(browser)
+    assert f"Nothing in view: {said}." in browser.texts("#overview .muted")
+
+
 def test_values_of_several_targets_are_told_apart(
     browser: Browser, shown: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -81,7 +81,14 @@ def test_what_is_not_drawn_or_listed_is_counted(show: Show) -> None:
 @pytest.mark.parametrize(("least", "most", "said"), [(3, 3, "3"), (3, 14, "3 to 14"), (0, 0, "0")])
 def test_little_history_is_no_silence(show: Show, least: int, most: int, said: str) -> None:
     text = show(series_ready=0, history_least=least, history_most=most)
-    assert f"Too little history to say anything: {said} runs of history, needs 15 (3 series" in text
+    assert f"{said} of 15 earlier runs, no statement yet (3 series" in text
+
+
+@pytest.mark.parametrize(("most", "said"), [(18, False), (19, True)])
+def test_no_change_is_said_where_one_could_be_seen(show: Show, most: int, said: bool) -> None:
+    text = show(history_least=15, history_most=most, change_needs=19)
+    assert ("Seen with this run: no change" in text) is said
+    assert (f"{most} of 19 earlier runs, no statement on changes yet" in text) is not said
 
 
 def test_a_run_without_series_says_so(show: Show) -> None:
