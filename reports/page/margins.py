@@ -14,7 +14,7 @@ from reports.run.tally import relative_margin
 from reports.svg import INKS, new_figure, style, to_svg
 
 _SHARE_MIN, _SHARE_MAX = -0.5, 1.0
-"""Margins outside of these are drawn at the edge."""
+"""Margins outside of these are drawn at the edge, as a triangle; the least of a line with its number."""
 _RIGHT = 1.02
 _LINE_IN = 0.21
 _HEAD_IN = 0.95
@@ -46,8 +46,9 @@ def figure_margins(name: str, reports: Sequence[Report]) -> str:
             for share, record in values:
                 passed = record.outcome == "pass"
                 ink = f"type{kind}" if passed else "fail" if record.outcome == "fail" else "inconclusive"
+                beyond = "<" if share < _SHARE_MIN else ">" if share > _SHARE_MAX else ""
                 axes.plot(
-                    [_held(share)], [place], marker=MARKERS[kind], markersize=5, alpha=0.8,
+                    [_held(share)], [place], marker=beyond or MARKERS[kind], markersize=5, alpha=0.8,
                     color=INKS[ink], markerfacecolor=INKS[ink if passed else "page"],
                     markeredgewidth=0.8 if passed else 1.8,
                 )  # fmt: skip
@@ -56,6 +57,11 @@ def figure_margins(name: str, reports: Sequence[Report]) -> str:
                 worst.requirement, (_held(worst_share), place), (-_NAME_GAP_PT, 0), fontsize=_NAME_PT,
                 textcoords="offset points", ha="right", va="center",
             )  # fmt: skip
+            if worst_share < _SHARE_MIN:
+                axes.annotate(
+                    share_label(worst_share), (_SHARE_MIN, place), (_NAME_GAP_PT, 0), fontsize=_NAME_PT,
+                    textcoords="offset points", ha="left", va="center",
+                )  # fmt: skip
         axes.axvline(0, color=INKS["ink"], linewidth=1.4)
         axes.set_xlim(_left(least), _RIGHT)
         axes.xaxis.set_major_formatter(share_label)

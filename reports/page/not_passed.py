@@ -35,6 +35,14 @@ class NotPassed:
     cause: str
     section: tuple[str, str]
 
+    @property
+    def lost(self) -> int:
+        """Return how many were lost, where that and not the value is why; 0: it is the value."""
+        record = self.record
+        if record is None or record.lost <= record.allowed_lost or (record.margin or 0) < 0:
+            return 0
+        return record.lost
+
 
 def not_passed(reports: Iterable[Report], pages: Mapping[str, str]) -> list[NotPassed]:
     """Return what did not pass on targets, the worst outcome and the least margin first.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.curves import share_label
 from reports.latency.section import LatencySection
 from reports.page.margins import figure_margins
 from reports.page.model import RunReport, gather_run
@@ -54,6 +55,23 @@ def test_a_long_name_at_a_fail_does_not_lie_on_the_words_of_its_line(found: RunR
     ends = {words: (float(x_px), float(size_px)) for size_px, x_px, words in texts}
     x_px, size_px = ends[name]
     assert x_px - 0.68 * size_px * len(name) > ends["one way latency"][0]
+
+
+def test_a_margin_off_the_axis_has_a_mark_and_its_number(found: RunReport) -> None:
+    report = found.targets[0]
+    first = report.records[0]
+    assert first.limit.upper is not None
+    drawn: dict[int, str] = {}
+    for times in (1, 2, 270):
+        late_ns = times * first.limit.upper
+        margin_ns = margin_of(late_ns, first.limit, first.uncertainty)
+        late = replace(first, value=late_ns, margin=margin_ns, outcome="fail", reason="late")
+        drawn[times] = figure_margins("margins", [replace(report, records=(late, *report.records[1:]))])
+        share = relative_margin(late)
+        assert share is not None
+        assert (f">{share_label(share)}<" in drawn[times]) is (share < -0.5), times
+    marks = {times: set(re.findall(r'<path id="m[^"]+" d="([^"]+)"', svg)) for times, svg in drawn.items()}
+    assert marks[2] == marks[270] != marks[1]
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from reports.page.not_passed import NO_RECORD, not_passed
 from reports.page.render import NOT_PASSED_SHOWN_MAX, render, render_pages
 from reports.run.folder import RunFolder
 from reports.run.outcome import GLOSSARY, NEXT_STEPS
+from reports.units import exact_value
 from tests.reports.pages import words_of
 from tests.reports.sample_run import ROOT, TABLE_1, Disturbance, make_run, make_run_of_targets
 
@@ -46,6 +47,21 @@ def test_the_list_has_value_limit_reason_and_the_stage_that_took_most(run: RunFo
         "between sending and the kernel's stamp", "before it was sent", NEXT_STEPS, GLOSSARY,
     ):  # fmt: skip
         assert words in text, words
+
+
+def test_a_loss_is_told_in_messages_not_as_a_latency_within_its_limit(run: RunFolder) -> None:
+    found = {each.requirement: each for each in not_passed([gather_run(run.path).whole], {})}
+    loss, late = found["DAQ-012"], found["DAQ-033"]
+    assert loss.record is not None
+    assert loss.record.margin is not None
+    assert loss.record.margin > 0
+    assert (loss.lost, late.lost) == (3, 0)
+    page = render(run.path)
+    rows = page[page.index('id="not-passed"') : page.index('class="tiles"')].split("<tr>")
+    words = html.unescape(words_of(next(row for row in rows if "DAQ-012" in row)))
+    sent = exact_value(loss.record.n + 3, "")
+    assert f"3 lost of {sent} ≤ 0 lost" in words
+    assert "≤ 10 ms" not in words
 
 
 @pytest.mark.slow
