@@ -8,7 +8,8 @@ const REACH_PIXELS = 60;
 class Chart {
   /**
    * options: small, height, unit, label (text for a reader without the picture), tickText(value), log ('auto',
-   * true, false), range ([low, high] to be inside), lines() (what to draw, made anew when filters change), events(),
+   * true, false), range ([low, high] to be inside), held ([low, high] that the axis does not pass: values beyond are
+   * marked at its edge), lines() (what to draw, made anew when filters change), events(),
    * describe(run, chart) (what the tooltip says), drawMore(context, chart, toX, toY).
    * A line: {name, runs, ys, ink, dash, width, splits, band, codes, limits, keys, markers, primary}.
    */
@@ -145,6 +146,7 @@ class Chart {
     if (!line.dots) drawLine(context, line, rows, toX, toY, style);
     if (line.primary && !options.small && !options.plainLimits) drawLevels(context, line, toX, toY, plot);
     if (line.primary) drawMarkers(context, line, rows, toX, toY, style);
+    if (options.held) drawBeyond(context, this, line, rows);
   }
 
   _paintNothing(context) {
@@ -170,7 +172,8 @@ class Chart {
       for (const values of [line.ys, ...(line.limits || [])]) see(values, rows[index]);
       if (line.band && !this.options.small) see(line.band[1], rows[index]);
     });
-    const { log } = this.options;
+    const { log, held } = this.options;
+    if (held) [low, high] = [Math.max(low, held[0]), Math.min(high, held[1])];
     const wanted = typeof log === 'function' ? log() : log;
     if (wanted && least < Infinity && low >= 0) return scaleAround(least, Math.max(high, least), true);
     return scaleAround(low, high, false);

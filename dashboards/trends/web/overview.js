@@ -21,7 +21,7 @@ class Overview {
       this.strip,
       h('figure', {}, this.lanes.node, h('figcaption', {}, 'Every run at the height of its verdict, the worst on top.')),
       h('h3', {}, 'Least margin of each run'),
-      h('figure', {}, this.margin.node, h('figcaption', {}, 'Limit − value − U of the requirement that came nearest to its limit, as a share of it: under 0 is no pass.')),
+      h('figure', {}, this.margin.node, h('figcaption', {}, 'Limit − value − U of the requirement that came nearest to its limit, as a share of it: under 0 is no pass. A triangle at the edge is a value beyond the axis.')),
       h('h3', {}, 'Regressions, improvements, changes of the bench'),
       this.events.node,
       h('h3', {}, 'Runs'),
@@ -179,6 +179,7 @@ function marginChart(app) {
   return new Chart(app, {
     height: 190,
     range: [0, 0.1],
+    held: SHARES_SHOWN,
     plainLimits: true,
     tickText: (value) => formatPercent(value, 2),
     label: () => 'Least margin of each run as a share of its limit',

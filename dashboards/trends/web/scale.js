@@ -5,6 +5,8 @@ const HOUR_MS = 3600e3;
 const TIME_TICKS_MS = [60e3, 300e3, 900e3, HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS];
 const DAY_TICKS = [1, 2, 7, 14];
 const MONTH_TICKS = [1, 3, 6, 12, 24, 60];
+/** Margins as shares of the limit that an axis shows, as reports/page/margins.py does: one fail flattens no passes. */
+const SHARES_SHOWN = [-0.5, 1];
 
 /** A vertical axis; `log` shows values above zero only. */
 class ValueScale {

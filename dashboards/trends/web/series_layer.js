@@ -159,6 +159,35 @@ function drawMarker(context, x, y, code, style) {
   }
 }
 
+/** Draw a triangle at the edge for each value beyond the axis, with its number where there is room. */
+function drawBeyond(context, chart, line, [first, last]) {
+  const { plot, options, toX, font } = chart;
+  const [low, high] = options.held;
+  context.font = `11px ${font}`;
+  context.textAlign = 'left';
+  context.textBaseline = 'middle';
+  let free = -Infinity;
+  for (let row = first; row < last; row++) {
+    const value = line.ys[row];
+    if (!(value < low || value > high)) continue;
+    const down = value < low ? 1 : -1;
+    const x = toX(line.xs[row]);
+    const edge = down > 0 ? plot.top + plot.height + 3 : plot.top - 3;
+    context.fillStyle = ink('fail');
+    context.beginPath();
+    context.moveTo(x, edge);
+    context.lineTo(x - 5, edge - 8 * down);
+    context.lineTo(x + 5, edge - 8 * down);
+    context.fill();
+    const text = options.tickText(value);
+    const width = context.measureText(text).width;
+    const start = x + 8 + width < plot.left + plot.width ? x + 8 : x - 8 - width;
+    if (start < free) continue;
+    context.fillText(text, start, edge - 6 * down);
+    free = start + width + 10;
+  }
+}
+
 /** Draw a limit as steps; it holds from one run to the next. */
 function drawLimit(context, line, rows, toX, toY, values) {
   context.strokeStyle = ink('limit');

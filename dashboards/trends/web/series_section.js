@@ -150,6 +150,7 @@ class SeriesSection {
     return new Chart(app, {
       height: 110,
       range: [0, 0.05],
+      held: SHARES_SHOWN,
       plainLimits: true,
       tickText: (value) => formatPercent(value, 2),
       label: () => (this.group ? `Margin of ${this.group.name} as a share of the limit` : ''),

@@ -203,6 +203,36 @@ def test_events_are_text_only(browser: Browser, page: Path) -> None:
     assert "Commits between: aaaaaaaaaaaa bbbbbbbbbbbb." in told
 
 
+RIGHT_HALF = """(selector => { const c = [...document.querySelectorAll(selector)].at(-1);
+  const d = c.getContext('2d').getImageData(c.width / 2, 0, c.width / 2, c.height).data;
+  return d.reduce((sum, byte, place) => (sum * 31 + byte * (place % 251 + 1)) % 2147483647, 0); })"""
+
+
+@pytest.mark.parametrize("selector", ["#overview figure canvas", "#latency .large canvas"])
+def test_one_extreme_run_does_not_flatten_the_others(
+    browser: Browser, shown: dict[str, Any], tmp_path: Path, selector: str
+) -> None:
+    """The half of the chart without it is drawn the same, however extreme it is."""
+    drawn: list[Any] = []
+    for share in (-0.75, -1339.51):
+        changed: dict[str, Any] = json.loads(json.dumps(shown))
+        changed["runs"]["worst_margin_share"] = [0.3] * 4 + [share] + [0.2 + 0.01 * n for n in range(25)]
+        for one in changed["series"]:
+            if "limit_upper_ns" in one["columns"]:
+                rows = sum(one["runs"][1::2])
+                one["columns"]["limit_upper_ns"] = {"c": 1000}
+                one["columns"]["margin_ns"] = [300, 300, share * 1000, *range(200, 200 + rows - 3)]
+        path = tmp_path / "extreme.html"
+        path.write_text(page_of(changed, script()), encoding="utf-8")
+        browser.open(path)
+        browser.box(selector)
+        browser.value(f"[...document.querySelectorAll({json.dumps(selector)})].at(-1).scrollIntoView()")
+        browser.settle()
+        browser.settle()
+        drawn.append(browser.value(f"{RIGHT_HALF}({json.dumps(selector)})"))
+    assert drawn[0] == drawn[1] != 0
+
+
 def tile_of_regressions(browser: Browser) -> str:
     return next(text for text in browser.texts("#overview .tiles li") if text.startswith("Regressions"))
 
