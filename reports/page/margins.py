@@ -20,26 +20,35 @@ _LINE_IN = 0.21
 _HEAD_IN = 0.95
 _NAME_PT = 7.5
 _NAME_GAP_PT = 6
-_AXIS_PT = 650
-"""Length of the axis, at least: the words to the left of it take the rest of the figure's width."""
+_WIDE_IN, _NARROW_IN = 11.6, 5.8
+"""Widths of the figure: of a page, and of a small window, in which the words are as large."""
+_WORDS_PT = 185
+"""Room for the words to the left of the axis, at most."""
 
 Line = tuple[str, int, Sequence[tuple[float, Measurement]]]
 """Words, number of the target, and each value after its margin as a share of the limit."""
 
 
-def figure_margins(name: str, reports: Sequence[Report]) -> str:
+def figures_margins(reports: Sequence[Report]) -> tuple[str, ...]:
+    """Return the figure for a page and the one for a small window; empty: there is no margin."""
+    drawn = (figure_margins("margins", reports), figure_margins("margins-narrow", reports, _NARROW_IN))
+    return drawn if all(drawn) else ()
+
+
+def figure_margins(name: str, reports: Sequence[Report], width_in: float = _WIDE_IN) -> str:
     """Draw the margins of all targets as SVG; empty: there is none.
 
     Args:
         name: Short name, unique on the page.
         reports: The report of each target.
+        width_in: Width in inches.
     """
     lines = _lines(reports)
     if not lines:
         return ""
     least = [min(values, key=lambda pair: pair[0]) for _words, _number, values in lines]
     with style(name):
-        figure = new_figure(11.6, _HEAD_IN + _LINE_IN * len(lines))
+        figure = new_figure(width_in, _HEAD_IN + _LINE_IN * len(lines))
         axes = figure.add_subplot()
         for place, (_words, number, values) in enumerate(lines):
             kind = number % len(MARKERS)
@@ -63,15 +72,17 @@ def figure_margins(name: str, reports: Sequence[Report]) -> str:
                     textcoords="offset points", ha="left", va="center",
                 )  # fmt: skip
         axes.axvline(0, color=INKS["ink"], linewidth=1.4)
-        axes.set_xlim(_left(least), _RIGHT)
+        axes.set_xlim(_left(least, width_in * 72 - _WORDS_PT), _RIGHT)
         axes.xaxis.set_major_formatter(share_label)
         axes.set_yticks(range(len(lines)), [words for words, _number, _values in lines])
         axes.tick_params(axis="y", labelsize=8.5, length=0)
         axes.set_ylim(len(lines) - 0.4, -0.6)
-        axes.set_xlabel("margin as a share of the limit, after U (at the upright line: none left)")
+        axes.set_xlabel("share of the limit left after U (at the upright line: none)")
         axes.grid(axis="x")
         axes.set_axisbelow(True)
-        figure.legend(handles=_handles(reports), loc="outside upper left", ncols=6, fontsize=8.5)
+        figure.legend(
+            handles=_handles(reports), loc="outside upper left", ncols=round(width_in / 2), fontsize=8.5
+        )
         count = sum(len(values) for _words, _number, values in lines)
         least_percent = 100 * min(share for share, _record in least)
         return to_svg(
@@ -104,11 +115,11 @@ def _lines(reports: Sequence[Report]) -> list[Line]:
     ]
 
 
-def _left(least: Sequence[tuple[float, Measurement]]) -> float:
+def _left(least: Sequence[tuple[float, Measurement]], axis_pt: float) -> float:
     """Return where the axis begins: left of none left, and of the name at the least value of each line."""
     begins = [-0.14]
     for share, record in least:
-        name = (0.65 * _NAME_PT * len(record.requirement) + 2 * _NAME_GAP_PT) / _AXIS_PT
+        name = (0.65 * _NAME_PT * len(record.requirement) + 2 * _NAME_GAP_PT) / axis_pt
         begins.append((_held(share) - name * _RIGHT) / (1 - name))
     return min(begins)
 

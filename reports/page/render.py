@@ -18,7 +18,7 @@ from jinja2 import Environment
 
 from reports.durable import replace_file
 from reports.page.facts import FactGroup, fact_groups
-from reports.page.margins import figure_margins
+from reports.page.margins import figures_margins
 from reports.page.model import Report, RunReport, gather_run
 from reports.page.not_passed import NO_RECORD, not_passed
 from reports.page.overview import overview_of
@@ -84,7 +84,7 @@ def _render_run(path: Path, found: RunReport, names: Mapping[str, str], page: st
     return template.render(
         report=found.whole,
         overview=overview,
-        margins=figure_margins("margins", found.targets),
+        margins=figures_margins(found.targets),
         not_passed=not_passed(found.targets, names),
         run_page=page,
         symbols=SYMBOLS,
@@ -108,7 +108,7 @@ def _render_report(report: Report, facts: list[FactGroup], run_page: str) -> str
         .render(
             report=report,
             overview=None,
-            margins=figure_margins("margins", (report,)),
+            margins=figures_margins((report,)),
             not_passed=not_passed((report,), {}),
             run_page=run_page,
             symbols=SYMBOLS,

@@ -15,7 +15,7 @@ from reports.page.render import render, render_pages
 from tests.dashboards.trends.browser import Browser
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.sample_clock import compare_answer
-from tests.reports.sample_run import Disturbance, make_run, make_run_of_targets
+from tests.reports.sample_run import Disturbance, add_attempt, make_run, make_run_of_targets
 
 pytestmark = pytest.mark.slow
 
@@ -100,6 +100,40 @@ def test_nothing_overprints_and_nothing_is_clipped(
         assert browser.requests == [page.as_uri()]
         found[page.name] = browser.value(f"{FAULTS}({str(wide).lower()})")
     assert found == {page.name: [] for page in pages}
+
+
+def test_a_small_window_shows_all_margins_and_stacks_without_scrolling(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = make_run_of_targets(tmp_path / "run", close=False)
+    slow = Disturbance(path_delay_ns={13: 2_000_000_000})
+    for seed, stack in enumerate(("user", "rtdip", "kernel-tuned"), 40):
+        add_attempt(run, 1, slow, seed, simulated=True, target="linux-rt", stack=stack, producers=(1,))
+    run.close()
+    browser.window(500, 900)
+    for name, text in render_pages(run.path).items():
+        page = tmp_path / name
+        page.write_text(text, encoding="utf-8")
+        browser.open(page, scripted=False)
+        browser.value("document.querySelectorAll('details').forEach(each => each.open = true)")
+        assert browser.value(f"{FAULTS}(false)") == []
+        hidden = browser.value(
+            "[...document.querySelectorAll('#margins, .wide:has(> .stacks)')]"
+            ".map(n => n.scrollWidth - n.clientWidth)"
+        )
+        assert hidden == [0] * len(hidden) != [], name
+        if 'class="stacks"' in text:
+            heads = browser.value(
+                "[...document.querySelectorAll('.stacks tbody tr:nth-child(4) > *')]"
+                ".filter(n => n.getBoundingClientRect().right <= innerWidth)"
+                ".map(n => getComputedStyle(n, '::before').content)"
+            )
+            for stack in ("kernel", "user", "rtdip", "kernel-tuned"):
+                assert any(f"{stack}: p99" in head for head in heads), heads
+            heights = (
+                "[...document.querySelectorAll('#margins text')].map(t => t.getBoundingClientRect().height)"
+            )
+            assert min(height for height in browser.value(heights) if height) > 8
 
 
 def test_hashes_are_folded_away_and_not_printed(browser: Browser, pages: list[Path], tmp_path: Path) -> None:
