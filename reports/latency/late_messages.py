@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reports.latency.verdict import ReplayResults, witness_time
 from reports.tools.answers import Miss
@@ -44,9 +44,10 @@ class WorstMessage:
 
     Attributes:
         to_send_ns: From its schedule until it was sent: the producer's.
-        to_kernel_ns: From then until the target's kernel stamped it: network and card.
+        to_kernel_ns: From then until the target's kernel stamped it: network, card, or a target that stood.
         to_read_ns: From then until its last byte was read: the target's scheduling and its consumer.
         after_start_ns: When it was received, from the start of the counted time on.
+        held_producers: Producers whose streams were held at once, all that would show it; 0: not all.
     """
 
     stream: int
@@ -57,6 +58,14 @@ class WorstMessage:
     to_kernel_ns: int | None
     to_read_ns: int | None
     after_start_ns: int
+    held_producers: int = 0
+
+    @property
+    def held(self) -> str:
+        """Return what stood still by what other streams show, in words; empty: they do not show it."""
+        if not self.held_producers or self.most not in ("kernel", "unsplit"):
+            return ""
+        return f"all streams of {self.held_producers} producers at once: the receiver or its link stood still"
 
     @property
     def unsplit_ns(self) -> int | None:
@@ -89,7 +98,8 @@ class WorstMessage:
             "unsplit": (self.unsplit_ns, f"between {first} and {last}"),
         }[self.most]
         whole, part = format_value(self.received_ns, "ns"), format_value(length_ns, "ns")
-        return f"worst message no. {self.sequence}: of {whole}, {part} {where}"
+        told = f"worst message no. {self.sequence}: of {whole}, {part} {where}"
+        return f"{told}; {self.held}" if self.held else told
 
 
 def worst_messages(replay: ReplayResults, stream: int | None = None) -> list[WorstMessage]:
@@ -101,7 +111,33 @@ def worst_messages(replay: ReplayResults, stream: int | None = None) -> list[Wor
     """
     start_tai_ns = replay.recv.start_tai_ns
     rated = _rated(replay, stream)[:SHOWN_MAX]
-    return [_in_stages(miss, budget_ns, start_tai_ns) for miss, budget_ns in rated]
+    worst = [_in_stages(miss, budget_ns, start_tai_ns) for miss, budget_ns in rated]
+    return [
+        replace(each, held_producers=_held_producers(replay, miss, each.to_kernel_ns or each.unsplit_ns or 0))
+        for each, (miss, _budget_ns) in zip(worst, rated, strict=True)
+    ]
+
+
+def _held_producers(replay: ReplayResults, held: Miss, length_ns: int) -> int:
+    """Return of how many producers all streams were held while a message was; 0: not of all, or of one alone.
+
+    What held them for so long held a message of each stream of a shorter period for half of it.
+    Where that is over three quarters of the budget it is in the log, and every such stream has to have one.
+    """
+    half_ns, end_ns = length_ns // 2, held.received_local_tai_ns
+    shown = {
+        miss.stream
+        for miss in replay.misses
+        if abs(miss.received_local_tai_ns - end_ns) <= half_ns
+        and (miss.received_minus_sent_ns or miss.received_minus_scheduled_ns) >= half_ns
+    }
+    would_show = {
+        each.id: each.producer
+        for each in replay.recv.streams
+        if each.period_ns <= half_ns and 3 * each.budget_ns < 4 * half_ns
+    }
+    producers = set(would_show.values())
+    return len(producers) if len(producers) > 1 and shown >= would_show.keys() else 0
 
 
 def _rated(replay: ReplayResults, stream: int | None = None) -> list[tuple[Miss, int]]:

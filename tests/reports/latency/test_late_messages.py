@@ -85,6 +85,35 @@ def test_the_stage_that_took_most_is_named(
     assert message.budget_ns == 10 * MS
 
 
+def _held(replay: ReplayResults, spared: int, *, stamped: bool) -> ReplayResults:
+    """Return a replay in which all streams but those of one producer were held for 2 s, until one instant."""
+    resumed_tai_ns = replay.recv.start_tai_ns + 20_000 * MS
+    misses = [
+        Miss(
+            stream.id, number, length_ns, length_ns - MS, resumed_tai_ns + late_ns,
+            resumed_tai_ns + late_ns - MS // 10 if stamped else None,
+        )
+        for stream in replay.recv.streams
+        if stream.producer != spared
+        for number, length_ns in enumerate(range(2000 * MS, 10 * MS, -stream.period_ns))
+        for late_ns in (number * MS // 10,)
+    ]  # fmt: skip
+    return dataclasses.replace(replay, misses=tuple(misses))
+
+
+@pytest.mark.parametrize("stamped", [True, False])
+def test_a_receiver_that_stood_still_is_not_put_down_to_the_network(tmp_path: Path, stamped: bool) -> None:
+    replay = _replay(tmp_path)
+    producers = {stream.producer for stream in replay.recv.streams}
+    said = f"all streams of {len(producers)} producers at once: the receiver or its link stood still"
+    for message in worst_messages(_held(replay, 0, stamped=stamped)):
+        assert message.most == ("kernel" if stamped else "unsplit")
+        assert message.held == said
+        assert message.cause.endswith(f"; {said}")
+    assert {message.held for message in worst_messages(_held(replay, 1, stamped=stamped))} == {""}
+    assert {message.held for message in worst_messages(replay)} == {""}
+
+
 def test_a_log_of_an_older_tool_has_no_kernel_stamps(tmp_path: Path) -> None:
     _replay(tmp_path)
     lines = (tmp_path / "misses.ndjson").read_text().splitlines()
