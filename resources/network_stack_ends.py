@@ -121,14 +121,33 @@ def _service(
     node.run(["pkill", "-f", f"^[^ ]*{service.tool} .*{there}/"], check=False)
     argv = [bench.tool(node_name, service.tool), *stack.words(service.arguments, node_name, interface)]
     folder.mkdir(parents=True, exist_ok=True)
-    job = node.start(argv, folder / f"{node_name}-{service.tool}")
+    stem = folder / f"{node_name}-{service.tool}"
+    job = node.start(argv, stem)
+    died = None
     try:
         _wait_ready(stack, job, node_name)
-        yield
+        try:
+            yield
+        finally:
+            died = _exit_code(job) if node.powered else None
     finally:
         if node.powered:
             job.stop()
             job.wait(END_S)
+        if died is not None:
+            job.fetch()
+            raise BenchError(
+                f"network stack {stack.name}: {node_name}: its service {service.tool} died, exit code {died}:"
+                f" what was refused or lost since is its fault; read its log, {stem.name}.err, and run again"
+            )
+
+
+def _exit_code(job: Job) -> int | None:
+    """Return the exit code of a job that has ended; None: it runs."""
+    try:
+        return job.wait(0)
+    except BenchError:
+        return None
 
 
 def _wait_ready(stack: NetworkStack, job: Job, node_name: str) -> None:

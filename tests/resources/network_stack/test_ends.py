@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ from hw.errors import BenchError, CapabilityError
 from hw.protocols import CommandResult
 from reports.latency.stack_proof import StackEnd
 from resources.network_stack import NetworkStack, load_network_stack
-from resources.network_stack_ends import FOUND, counters, frame_bytes
+from resources.network_stack_ends import FOUND, counters, frame_bytes, network_stack_on
 from tests.resources.network_stack.machine import (
     IN_BYTES,
     NETSTAT,
@@ -122,3 +122,79 @@ def test_its_command_is_told_folder_and_interface(
         pass
     said = (tmp_path / FOUND).read_text().split()
     assert said == [str(machine.root / "stack"), "test0", "--interface", "test0", "apply"]
+
+
+@dataclass
+class Service:
+    """A job that runs until it is stopped, or has died."""
+
+    died: int | None = None
+    stopped: bool = False
+    fetched: bool = False
+
+    def wait_ready(self) -> None:
+        """Be ready."""
+
+    def stop(self) -> None:
+        """Take note of it."""
+        self.stopped = True
+
+    def fetch(self) -> None:
+        """Take note of it."""
+        self.fetched = True
+
+    def wait(self, timeout_s: float) -> int:
+        """Return its exit code; raises BenchError while it runs."""
+        if self.died is None and not self.stopped:
+            raise BenchError(f"still running after {timeout_s:g} s")
+        return self.died or 0
+
+
+@dataclass
+class Served(Machine):
+    """A machine, and the bench that has it alone, that starts a service."""
+
+    service: Service = field(default_factory=Service)
+
+    def start(self, argv: Sequence[str], stem: Path) -> Service:
+        """Start the service."""
+        assert stem.name
+        self.started.append([*argv])
+        return self.service
+
+    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:  # noqa: ARG002
+        """Do nothing, well."""
+        return CommandResult(tuple(argv), 0, "", "")
+
+    def node(self, name: str) -> Served:
+        """Return itself."""
+        assert name == self.name
+        return self
+
+    def tool(self, node_name: str, tool: str) -> str:
+        """Return where a tool would be."""
+        return f"/{node_name}/{tool}"
+
+
+@pytest.mark.parametrize("died", [None, 139])
+def test_a_service_that_died_is_named_with_its_log(tmp_path: Path, died: int | None) -> None:
+    """What its programs say of it, `Connection refused`, is no reason."""
+    served: Any = Served(tmp_path)
+    refused = BenchError("stream 10: no connection to 10.77.0.100:20010 before slot 0: Connection refused")
+    stack = load_network_stack(TARGETS / "linux", "user")
+
+    def use() -> None:
+        with network_stack_on(stack, served, served.name, {served.name: "test0"}, tmp_path):
+            served.service.died = died
+            raise refused
+
+    with pytest.raises(BenchError) as told:
+        use()
+    assert served.service.stopped
+    if died is None:
+        assert told.value is refused
+        return
+    for words in ("service bw-stackd died", "exit code 139", "linux-rt-bw-stackd.err", "run again"):
+        assert words in str(told.value)
+    assert told.value.__context__ is refused
+    assert served.service.fetched
