@@ -44,7 +44,7 @@ class WorstMessage:
 
     Attributes:
         to_send_ns: From its schedule until it was sent: the producer's.
-        to_kernel_ns: From then until the target's kernel stamped it: network, card, or a target that stood.
+        to_kernel_ns: From then until the target's kernel stamped it: network, card, or a target that stalled.
         to_read_ns: From then until its last byte was read: the target's scheduling and its consumer.
         after_start_ns: When it was received, from the start of the counted time on.
         held_producers: Producers whose streams were held at once, all that would show it; 0: not all.
@@ -62,10 +62,10 @@ class WorstMessage:
 
     @property
     def held(self) -> str:
-        """Return what stood still by what other streams show, in words; empty: they do not show it."""
+        """Return what stalled by what other streams show, in words; empty: they do not show it."""
         if not self.held_producers or self.most not in ("kernel", "unsplit"):
             return ""
-        return f"all streams of {self.held_producers} producers at once: the receiver or its link stood still"
+        return f"all streams of {self.held_producers} producers at once: the receiver or its link stalled"
 
     @property
     def unsplit_ns(self) -> int | None:

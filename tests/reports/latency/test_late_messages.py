@@ -105,7 +105,7 @@ def _held(replay: ReplayResults, spared: int, *, stamped: bool) -> ReplayResults
 def test_a_receiver_that_stood_still_is_not_put_down_to_the_network(tmp_path: Path, stamped: bool) -> None:
     replay = _replay(tmp_path)
     producers = {stream.producer for stream in replay.recv.streams}
-    said = f"all streams of {len(producers)} producers at once: the receiver or its link stood still"
+    said = f"all streams of {len(producers)} producers at once: the receiver or its link stalled"
     for message in worst_messages(_held(replay, 0, stamped=stamped)):
         assert message.most == ("kernel" if stamped else "unsplit")
         assert message.held == said
