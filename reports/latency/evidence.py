@@ -61,6 +61,8 @@ class ReplayEvidence:
     clock_of_producer: dict[int, str]
     low_latency_types: frozenset[int]
     problems: tuple[str, ...]
+    faults: tuple[str, ...]
+    """Problems for which nothing may pass: not a producer without a result beside one with one."""
 
     def replay(self, witness_clock: str = "host") -> ReplayResults:
         """Return the replay for the verdict; whatever could not be read lets nothing pass.
@@ -77,7 +79,7 @@ class ReplayEvidence:
             witness=self.witness,
             witness_clock=witness_clock,
             misses=self.misses,
-            faults=self.problems,
+            faults=self.faults,
             clock=self.clock,
             emulator_pauses=self.emulation.pauses,
         )
@@ -95,7 +97,9 @@ def load_replay(folder: Path) -> ReplayEvidence:
     proof = folder / STACK_PROOF
     recv = _try(lambda: recv_result(last_result(folder / "recv.ndjson")), problems)
     senders = sorted(folder.glob("send-*.ndjson"))
-    sends = [_try(lambda path=path: send_result(last_result(path)), problems) for path in senders]
+    left = [path for path in senders if _has_result(path)]
+    sends = [_try(lambda path=path: send_result(last_result(path)), problems) for path in left]
+    silent = [f"{path.name}: no result: it did not come to its end" for path in senders if path not in left]
     if proof.exists() and recv is not None:
         carried = _try(lambda: StackProof.read(proof), problems)
         problems += why_not_carried(carried, recv) if carried is not None else []
@@ -111,8 +115,17 @@ def load_replay(folder: Path) -> ReplayEvidence:
         role=_try(lambda: ReplayRole.read(role), problems) if role.exists() else None,
         clock_of_producer=_try(lambda: producer_clocks(folder / "plan.toml"), problems) or {},
         low_latency_types=_try(lambda: low_latency_types(folder / "plan.toml"), []) or frozenset(),
-        problems=tuple(problems),
+        problems=(*problems, *silent),
+        faults=(*problems, *(() if any(sends) else silent)),
     )
+
+
+def _has_result(path: Path) -> bool:
+    try:
+        last_result(path)
+    except RecordError:
+        return False
+    return True
 
 
 def _try(read: Callable[[], T], problems: list[str]) -> T | None:

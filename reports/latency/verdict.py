@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reports.latency.clock_breaks import clock_causes
+from reports.latency.ended_producers import ended_streams, load_cause
 from reports.latency.replay_clock import ReplayClock, ServerLine
 from reports.record.context import Context, Sample, build_record
 from reports.record.histogram import Summary
@@ -98,8 +99,8 @@ class ReplayResults:
             causes.append("invalid result")
         if not self.recv.complete:
             causes.append("incomplete: the consumer ended early")
-        if any(not send.complete for send in self.sends):
-            causes.append("incomplete: a producer ended early")
+        if load := load_cause(self.recv, ended_streams(self.recv, self.sends)):
+            causes.append(load)
         return [*causes, *of_clocks, *self.faults]
 
     def clock_broke(self, producer: int) -> bool:
@@ -194,8 +195,9 @@ def _stream_causes(
     """Return why this stream alone may not pass."""
     causes = [unknown] if unknown else []
     sent = [each for send in replay.sends for each in send.streams if each.id == stream.id]
-    if replay.sends and not sent:
-        causes.append("no producer says that it sent this stream")
+    if stream.id in ended_streams(replay.recv, replay.sends):
+        ended = "incomplete: its producer ended early"
+        causes.append(ended if sent else "no producer says that it sent this stream")
     causes += [
         f"the producer scheduled {each.scheduled} messages, {stream.expected} are expected"
         for each in sent

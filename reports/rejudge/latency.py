@@ -17,6 +17,7 @@ from reports.rejudge.answers import read_lines, read_result
 from reports.rejudge.arithmetic import Record, expanded
 from reports.rejudge.carried import is_carried
 from reports.rejudge.each import DAMAGE
+from reports.rejudge.ended_producers import taken_by_ended
 from reports.rejudge.line_breaks import touched
 from reports.rejudge.machine import Machine, machine_of
 from reports.rejudge.summary import stream_objections, summary_objections
@@ -137,11 +138,15 @@ class ReplayFolder:
             return {}, False
         return {"clock_offset": clock["bound_ns"], "clock_residual": clock["residual_ns"]}, True
 
-    def causes(self) -> bool:
+    @cached_property
+    def decides_nothing(self) -> bool:
         """Say whether the replay as a whole decides nothing."""
-        results = [self.recv, *(send for send in self.sends if send)]
-        ended = all(result["complete"] for result in results) and all(send is not None for send in self.sends)
-        return not (self.recv["valid"] and ended and is_carried(self.path, self.recv))
+        return not (self.recv["valid"] and self.recv["complete"] and is_carried(self.path, self.recv))
+
+    @cached_property
+    def ended(self) -> frozenset[int]:
+        """Return the streams that a producer takes which ended early."""
+        return taken_by_ended(self.recv, self.sends)
 
     def touched(self, stream: Mapping[str, Any]) -> frozenset[bool]:
         """Say whether a clock that broke its line takes a stream's verdict; both where that is too close."""
@@ -173,7 +178,7 @@ class ReplayFolder:
     ) -> str:
         whole = stream["received_minus_scheduled"]
         limit = record["limit"]["upper"]
-        if self.causes() or self._is_doubtful(stream, u):
+        if self.decides_nothing or stream["id"] in self.ended or self._is_doubtful(stream, u):
             return "undecided"
         if stream["lost"] > record["allowed_lost"]:
             return "over"

@@ -392,11 +392,13 @@ class Replay:
         problems: list[BenchwrightError] = []
         faults: list[str] = []
 
-        def attempt(job: Job) -> dict[str, Any] | None:
+        of_sends: list[BenchwrightError] = []
+
+        def attempt(job: Job, told: list[BenchwrightError] = problems) -> dict[str, Any] | None:
             try:
                 answer = experiment.collect(job, ENDING_S)
             except (BenchError, MeasurementError) as error:
-                problems.append(error)
+                told.append(error)
                 return None
             if answer.code not in (DONE, INVALID):
                 faults.append(f"{job.name} ended with exit code {answer.code}")
@@ -407,7 +409,7 @@ class Replay:
             self._fetch_recv_files()
         except BenchError as error:
             problems.append(error)
-        sends = {name: attempt(job) for name, job in started.sends.items()}
+        sends = {name: attempt(job, of_sends) for name, job in started.sends.items()}
         witness = attempt(started.witness) if started.witness is not None else None
         if started.target_witness is not None:
             attempt(started.target_witness)
@@ -421,11 +423,15 @@ class Replay:
                 faults.append(
                     f"TAI - UTC is {result['tai_utc_s']} s on {where} and {planned_s} s in the plan"
                 )
-        if recv is None or any(result is None for result in sends.values()):
+        is_any_sent = any(result is not None for result in sends.values())
+        if recv is None or not is_any_sent or any(isinstance(each, BenchError) for each in of_sends):
+            problems += of_sends
             text = "; ".join(dict.fromkeys(str(problem) for problem in problems))
             if any(isinstance(problem, BenchError) for problem in problems):
                 raise BenchError(text)
             raise MeasurementError(text)
+        for each in of_sends:
+            self.progress(f"{each}: the streams of this producer have no verdict")
         return ReplayAnswers(
             folder=self.folder,
             recv=recv,

@@ -85,15 +85,26 @@ def test_a_tool_that_was_killed_has_no_result(folder: Path):
         found.replay()
 
 
-@pytest.mark.parametrize(
-    "name", ["send-12.ndjson", "witness.ndjson", "misses.ndjson", "known_delay.json", "plan.toml"]
-)
+@pytest.mark.parametrize("name", ["witness.ndjson", "misses.ndjson", "known_delay.json", "plan.toml"])
 def test_nothing_passes_on_evidence_that_could_not_be_read(folder: Path, name: str):
     (folder / name).write_text("{\n}\nnot what it should be\n")
     found = load_replay(folder)
     assert len(found.problems) == 1
     assert name.split(".")[0] in found.problems[0]
     assert judge_latency(10, requirement_of(10), found.replay()).verdict.outcome == "inconclusive"
+
+
+def test_a_producer_that_left_no_result_takes_its_own_streams(folder: Path):
+    (folder / "send-12.ndjson").write_text('{"type": "ready"}\n{"type": "resu')
+    found = load_replay(folder)
+    assert found.problems == ("send-12.ndjson: no result: it did not come to its end",)
+    outcomes = {each: judge_latency(each, requirement_of(each), found.replay()).verdict for each in (10, 120)}
+    assert outcomes[10].outcome == "pass"
+    assert outcomes[120].message == "INCONCLUSIVE: no producer says that it sent this stream"
+    for path in folder.glob("send-*.ndjson"):
+        path.write_text("")
+    nothing = judge_latency(10, requirement_of(10), load_replay(folder).replay()).verdict
+    assert nothing.outcome == "inconclusive"
 
 
 def test_only_the_last_line_of_the_misses_may_be_torn(folder: Path):

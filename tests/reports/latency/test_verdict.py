@@ -295,9 +295,44 @@ def test_an_invalid_or_incomplete_result_decides_nothing(quiet: ReplayResults, t
     assert len(outcomes(replay_of(tmp_path, Disturbance(complete=False)))) == 48
 
 
-def test_a_producer_that_ended_early_decides_nothing(quiet: ReplayResults):
-    sends = [dataclasses.replace(quiet.sends[0], complete=False), *quiet.sends[1:]]
-    assert len(outcomes(dataclasses.replace(quiet, sends=sends))) == 48
+def ended(replay: ReplayResults, number: int, received: float) -> ReplayResults:
+    """End a producer when it had sent that share of its messages; the rest counts as lost."""
+    streams = [
+        dataclasses.replace(
+            each,
+            received=round(each.expected * received),
+            lost=each.expected - round(each.expected * received),
+        )
+        if each.producer == number
+        else each
+        for each in replay.recv.streams
+    ]
+    own, other = (
+        tuple(each for send in replay.sends for each in send.streams if (each.producer == number) == is_own)
+        for is_own in (True, False)
+    )
+    sends = [SendResult(False, own, (), {}), SendResult(True, other, (), {})]
+    return dataclasses.replace(changed_recv(replay, streams=tuple(streams)), sends=sends)
+
+
+def test_a_producer_that_ended_early_takes_its_own_streams(quiet: ReplayResults):
+    share = {each.producer: 0 for each in quiet.recv.streams}
+    for each in quiet.recv.streams:
+        share[each.producer] += each.expected * each.size_bytes
+    light, heavy = min(share, key=lambda number: share[number]), max(share, key=lambda number: share[number])
+    assert share[light] < 0.1 * sum(share.values()) < 0.25 * sum(share.values()) < share[heavy]
+    found = ended(quiet, light, 0.5)
+    assert outcomes(found) == {10 * light + kind: "inconclusive" for kind in range(4)}
+    assert "its producer ended early" in judged(found, 10 * light).verdict.reason
+    whole = ended(quiet, heavy, 0.1)
+    assert set(outcomes(whole).values()) == {"inconclusive"}
+    assert len(outcomes(whole)) == 48
+    assert "of the load came, 90% are needed" in judged(whole, 10 * light).verdict.reason
+
+
+def test_what_is_over_beside_a_producer_that_ended_early_fails(tmp_path: Path):
+    replay = ended(replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS})), 12, 0.9)
+    assert outcomes(replay) == {33: "fail", **{120 + kind: "inconclusive" for kind in range(4)}}
 
 
 def test_a_fault_that_the_caller_found_decides_nothing(quiet: ReplayResults):
