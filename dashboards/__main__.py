@@ -190,12 +190,15 @@ def _sparing() -> Callable[[str], None]:
 
 def _status(options: argparse.Namespace) -> int:
     with Store(options.store, create=False) as store:
-        status = store.status()
-    print(json.dumps(asdict(status)) if options.json else _status_text(status, options.store))
+        status, changed = store.status(), store.changed_runs()
+    if options.json:
+        print(json.dumps({**asdict(status), "changed": changed}))
+    else:
+        print(_status_text(status, changed, options.store))
     return DONE
 
 
-def _status_text(status: Status, path: Path) -> str:
+def _status_text(status: Status, changed: Sequence[str], path: Path) -> str:
     lines = [
         f"{path}: {status.runs} runs",
         f"  {status.waiting:>9} points wait",
@@ -206,6 +209,7 @@ def _status_text(status: Status, path: Path) -> str:
         oldest = datetime.fromtimestamp(status.oldest_waiting_ns / NS_PER_S, UTC)
         lines[1] += f", the oldest since {oldest.isoformat(timespec='seconds').replace('+00:00', 'Z')}"
     lines += [f"  {count:>9} times: {reason}" for reason, count in status.reasons]
+    lines += [f"  run {run_id}: its points were changed in the file; import it again" for run_id in changed]
     return "\n".join(lines)
 
 

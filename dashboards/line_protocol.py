@@ -22,6 +22,8 @@ Field = float | int | bool | str
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _RESERVED = frozenset({"time", "_time", "_field", "_measurement"})
+_IN_NAME = str.maketrans({character: f"\\{character}" for character in ", "})
+_IN_TAG = _IN_NAME | str.maketrans({"=": "\\="})
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
@@ -70,13 +72,18 @@ class Point:
     @property
     def series(self) -> str:
         """Return what names the point's series: measurement and tags, tags sorted, as in the line."""
-        tags = "".join(f",{name}={_escape(self.tags[name], ', =')}" for name in sorted(self.tags))
-        return _escape(self.measurement, ", ") + tags
+        tags = "".join(f",{name}={self.tags[name].translate(_IN_TAG)}" for name in sorted(self.tags))
+        return self.measurement.translate(_IN_NAME) + tags
 
     def line(self) -> str:
         """Return the point as a line without its end."""
-        fields = ",".join(f"{name}={_field(self.fields[name])}" for name in sorted(self.fields))
-        return f"{self.series} {fields} {self.time_ns}"
+        return line_of(self.series, self.fields, self.time_ns)
+
+
+def line_of(series: str, fields: Mapping[str, Field], time_ns: int) -> str:
+    """Return the line of a point whose series is written already, without its end."""
+    written = ",".join(f"{name}={_field(fields[name])}" for name in sorted(fields))
+    return f"{series} {written} {time_ns}"
 
 
 def tag_text(text: str, length_max: int = 64) -> str:
@@ -101,10 +108,6 @@ def _check_name(kind: str, name: str) -> None:
         raise PointError(
             f"{kind} {name!r}: letters, digits and '_', a letter first, and none of the reserved names"
         )
-
-
-def _escape(text: str, special: str) -> str:
-    return "".join(f"\\{character}" if character in special else character for character in text)
 
 
 def _field(value: Field) -> str:

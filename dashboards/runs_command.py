@@ -15,10 +15,10 @@ from dashboards.store.connection import guarded, stored_object
 from reports.dossier.earlier import SCHEMA
 from reports.durable import replace_file
 
-_RUNS = "SELECT run_id, time_ns, bench, outcome, facts FROM run WHERE source = 'run' ORDER BY rowid"
+_RUNS = "SELECT number, run_id, time_ns, bench, outcome, facts FROM run WHERE source = 'run' ORDER BY number"
 _TARGETS = (
-    "SELECT DISTINCT json_extract(tags, '$.target') FROM point"
-    " WHERE run_id = ? AND json_extract(tags, '$.target') IS NOT NULL ORDER BY 1"
+    "SELECT DISTINCT json_extract(tags, '$.target') FROM point JOIN series ON series.id = series"
+    " WHERE run = ? AND json_extract(tags, '$.target') IS NOT NULL ORDER BY 1"
 )
 
 
@@ -49,10 +49,10 @@ def stored_runs(store: Store) -> list[dict[str, Any]]:
     known: dict[str, dict[str, str]] = {}
     found: list[dict[str, Any]] = []
     with guarded(store.path):
-        for run_id, time_ns, bench, outcome, text in store.connection.execute(_RUNS).fetchall():
+        for number, run_id, time_ns, bench, outcome, text in store.connection.execute(_RUNS).fetchall():
             facts: dict[str, str] = stored_object(store.path, text)
             before = known.setdefault(bench, {})
-            names = [str(row[0]) for row in store.connection.execute(_TARGETS, (run_id,))]
+            names = [str(row[0]) for row in store.connection.execute(_TARGETS, (number,))]
             targets = {
                 name: "; ".join(
                     changes(before, {k: v for k, v in facts.items() if k.startswith(("host.", f"{name}."))})

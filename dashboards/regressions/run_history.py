@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dashboards.errors import StoreError
-from dashboards.line_protocol import Field, Point
+from dashboards.line_protocol import Point
 from dashboards.points import EVENT
 from dashboards.regressions.event import RunValue
 from dashboards.regressions.watched import COMPARED_WITH, SeriesField, watched
 from dashboards.store import Store
 from dashboards.store.connection import guarded, stored_object
+from dashboards.store.content import Content
+from dashboards.store.run_content import read_content
 from reports.history.advice import BenchChange
 
+_Place = tuple[int, int, int]
+"""A point in the store: number of its run, id of its series, its time in ns since 1970 UTC."""
 RUNS_MAX = 600
 """So many earlier runs of a series are looked at: what lies before them is in no baseline any more."""
 
@@ -69,18 +74,24 @@ def run_histories(store: Store, run: StoredRun) -> list[SeriesHistory]:
     Raises:
         StoreError: The store cannot be read.
     """
-    with guarded(store.path):
-        rows = store.connection.execute(
-            "SELECT measurement, tags, fields FROM point WHERE run_id = ? ORDER BY id", (run.run_id,)
-        ).fetchall()
     found: list[SeriesHistory] = []
-    for measurement, tags_json, fields_json in rows:
-        tags: dict[str, str] = stored_object(store.path, tags_json)
-        own: dict[str, Field] = stored_object(store.path, fields_json)
-        wanted = [one for one in watched(measurement, tags) if isinstance(own.get(one.field), int | float)]
-        if wanted:
-            earlier = _earlier(store, run, measurement, {**tags, "branch": run.compared_with})
-            found += [_history(run, one, own, earlier) for one in wanted]
+    with guarded(store.path):
+        contents = _Contents(store)
+        rows = store.connection.execute(
+            "SELECT run, series, time_ns, measurement, tags FROM point JOIN series ON series.id = series"
+            " WHERE run = (SELECT number FROM run WHERE run_id = ?) ORDER BY point.id",
+            (run.run_id,),
+        ).fetchall()
+        for number, series, time_ns, measurement, tags_json in rows:
+            tags: dict[str, str] = stored_object(store.path, tags_json)
+            followed = watched(measurement, tags)
+            own = contents.values([(number, series, time_ns)], followed)
+            if any(own):
+                earlier = _earlier(store, run, measurement, {**tags, "branch": run.compared_with})
+                before = contents.values(earlier, followed)
+                for one, values, last in zip(followed, before, own, strict=True):
+                    if last:
+                        found.append(SeriesHistory(one, (*values, *last)))
     return found
 
 
@@ -92,54 +103,62 @@ def last_bench_change(store: Store, run: StoredRun) -> BenchChange | None:
     """
     with guarded(store.path):
         rows = store.connection.execute(
-            "SELECT fields, time_ns, tags FROM point WHERE measurement = ? AND time_ns <= ?"
-            " ORDER BY time_ns DESC",
+            "SELECT run, series, time_ns, tags FROM point JOIN series ON series.id = series"
+            " WHERE measurement = ? AND time_ns <= ? ORDER BY time_ns DESC",
             (EVENT, run.time_ns),
         )
-        for fields_json, time_ns, tags_json in rows:
+        for number, series, time_ns, tags_json in rows:
             tags: dict[str, str] = stored_object(store.path, tags_json)
             if tags.get("kind") != "bench-change" or tags.get("bench") != run.bench:
                 continue
-            fields: dict[str, str] = stored_object(store.path, fields_json)
+            fields = read_content(store.connection, store.path, number).points().get((series, time_ns), {})
             since = store.connection.execute(
                 "SELECT count(*) FROM run WHERE bench = ? AND time_ns BETWEEN ? AND ?",
                 (run.bench, time_ns, run.time_ns),
             ).fetchone()[0]
-            return BenchChange(fields["run_id"], fields["run_before"], since, fields["text"])
+            run_id, run_before, text = (str(fields.get(n, "")) for n in ("run_id", "run_before", "text"))
+            return BenchChange(run_id, run_before, since, text)
     return None
 
 
-def _earlier(
-    store: Store, run: StoredRun, measurement: str, tags: dict[str, str]
-) -> list[tuple[str, int, dict[str, Field]]]:
-    """Return id, time and fields of the runs before this one in a series, oldest first."""
-    series = Point(measurement, tags, {"n": 0}, 0).series
-    with guarded(store.path):
-        rows = store.connection.execute(
-            "SELECT run_id, time_ns, fields FROM point WHERE series = ? AND time_ns < ?"
-            " ORDER BY time_ns DESC LIMIT ?",
-            (series, run.time_ns, RUNS_MAX),
-        ).fetchall()
-    return [
-        (run_id, time_ns, stored_object(store.path, fields)) for run_id, time_ns, fields in reversed(rows)
-    ]
+def _earlier(store: Store, run: StoredRun, measurement: str, tags: dict[str, str]) -> list[_Place]:
+    """Return the points of the runs before this one in a series, oldest first."""
+    rows = store.connection.execute(
+        "SELECT run, series, time_ns FROM point WHERE series = (SELECT id FROM series WHERE name = ?)"
+        " AND time_ns < ? ORDER BY time_ns DESC LIMIT ?",
+        (Point(measurement, tags, {"n": 0}, 0).series, run.time_ns, RUNS_MAX),
+    ).fetchall()
+    return rows[::-1]
 
 
-def _history(
-    run: StoredRun,
-    one: SeriesField,
-    own: dict[str, Field],
-    earlier: list[tuple[str, int, dict[str, Field]]],
-) -> SeriesHistory:
-    runs = [_value(run_id, time_ns, fields, one.field) for run_id, time_ns, fields in earlier]
-    kept = [value for value in runs if value is not None]
-    mine = _value(run.run_id, run.time_ns, own, one.field)
-    return SeriesHistory(one, (*kept, *([mine] if mine is not None else [])))
+class _Contents:
+    """Runs of a store by their numbers, each read once."""
 
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._run_ids = dict(store.connection.execute("SELECT number, run_id FROM run").fetchall())
+        self._contents: dict[int, Content] = {}
 
-def _value(run_id: str, time_ns: int, fields: dict[str, Field], field: str) -> RunValue | None:
-    value = fields.get(field)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    key, commit = str(fields.get("bench_key", "")), str(fields.get("commit", ""))
-    return RunValue(run_id, time_ns, float(value), key, commit)
+    def values(self, places: Iterable[_Place], followed: Sequence[SeriesField]) -> list[list[RunValue]]:
+        """Return what points say in each field, those that say no number in it left out."""
+        found: list[list[RunValue]] = [[] for _ in followed]
+        for number, *identity in places:
+            content, run_id = self._of(number), self._run_ids[number]
+            place = content.places.get((identity[0], identity[1]))
+            if place is None:
+                continue  # changed in the file
+            key, commit = content.column("bench_key")[place], content.column("commit")[place]
+            for one, values in zip(followed, found, strict=True):
+                value = content.column(one.field)[place]
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    values.append(
+                        RunValue(run_id, identity[1], float(value), str(key or ""), str(commit or ""))
+                    )
+        return found
+
+    def _of(self, number: int) -> Content:
+        found = self._contents.get(number)
+        if found is None:
+            found = read_content(self._store.connection, self._store.path, number)
+            self._contents[number] = found
+        return found

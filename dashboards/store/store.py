@@ -15,9 +15,13 @@ from typing import Literal
 
 from dashboards.bench_key import changes
 from dashboards.errors import StoreError
-from dashboards.line_protocol import Point, tag_text
+from dashboards.line_protocol import Field, Point, line_of, tag_text
 from dashboards.points import EVENT, RunPoints
-from dashboards.store.connection import connect, guarded, stored_object, transaction
+from dashboards.store.connection import guarded, stored_object, transaction
+from dashboards.store.content import Identity
+from dashboards.store.opening import connect
+from dashboards.store.run_content import put_points, read_content
+from dashboards.store.seal import changed_runs
 
 DEFAULT_STORE = Path("results/store.sqlite")
 Change = Literal["stored", "changed", "unchanged"]
@@ -64,14 +68,11 @@ _PUT_RUN = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET"
     " outcome = excluded.outcome, facts = excluded.facts, simulated = excluded.simulated"
 )
-_PUT_POINT = (
-    "INSERT INTO point (run_id, measurement, series, time_ns, tags, fields, line)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (series, time_ns) DO UPDATE SET fields = excluded.fields, line = excluded.line,"
-    " revision = revision + 1, state = 'waiting', reason = '' WHERE line <> excluded.line"
+
+_WAITING = (
+    "SELECT point.id, revision, run, series, name, time_ns FROM point JOIN series ON series.id = series"
+    " WHERE state = 'waiting' ORDER BY point.id LIMIT ?"
 )
-
-
 _QUOTED = re.compile(r"'[^']*'")
 
 
@@ -119,9 +120,8 @@ class Store:
                     *(int(run.simulated), run.outcome, json.dumps(run.facts), run.source),
                 ),
             )
-            changed = self._drop_others(run)
-            for point in (*run.points, *self._bench_change(run)):
-                changed += self._put(run.run_id, point)
+            points = (*run.points, *self._bench_change(run))
+            changed = put_points(self._connection, self.path, run.run_id, points, only=True)
         if known is None:
             return "stored"
         return "changed" if changed else "unchanged"
@@ -141,23 +141,23 @@ class Store:
         with transaction(self._connection, self.path):
             if self._connection.execute("SELECT 1 FROM run WHERE run_id = ?", (run_id,)).fetchone() is None:
                 raise StoreError(f"{self.path}: no run {run_id}")
-            return sum([self._put(run_id, point) for point in points])
+            return put_points(self._connection, self.path, run_id, points, only=False)
 
     def waiting(self, lines_max: int, bytes_max: int) -> list[Waiting]:
         """Return the points that wait longest, at least one, no more than asked for."""
         found: list[Waiting] = []
         size = 0
+        contents: dict[int, dict[Identity, dict[str, Field]]] = {}
         with guarded(self.path):
-            rows = self._connection.execute(
-                "SELECT id, revision, line FROM point WHERE state = 'waiting' ORDER BY id LIMIT ?",
-                (lines_max,),
-            ).fetchall()
-        for row in rows:
-            point = Waiting(*row)
-            size += len(point.line.encode()) + 1
-            if found and size > bytes_max:
-                break
-            found.append(point)
+            rows = self._connection.execute(_WAITING, (lines_max,)).fetchall()
+            for place, revision, run, series, name, time_ns in rows:
+                if run not in contents:
+                    contents[run] = read_content(self._connection, self.path, run).points()
+                line = line_of(name, contents[run].get((series, time_ns), {}), time_ns)
+                size += len(line.encode()) + 1
+                if found and size > bytes_max:
+                    break
+                found.append(Waiting(place, revision, line))
         return found
 
     def settle(self, delivered: Sequence[Waiting], rejected: Sequence[tuple[Waiting, str]] = ()) -> None:
@@ -182,8 +182,9 @@ class Store:
         """Return points that the server took since then, by time and id, behind the place `after`."""
         with guarded(self.path):
             rows = self._connection.execute(
-                "SELECT id, measurement, tags, time_ns FROM point WHERE state = 'delivered'"
-                " AND acknowledged_ns >= ? AND (time_ns, id) > (?, ?) ORDER BY time_ns, id LIMIT ?",
+                "SELECT point.id, measurement, tags, time_ns FROM point JOIN series ON series.id = series"
+                " WHERE state = 'delivered' AND acknowledged_ns >= ? AND (time_ns, point.id) > (?, ?)"
+                " ORDER BY time_ns, point.id LIMIT ?",
                 (since_ns, *after, points_max),
             ).fetchall()
         return [PointReceipt(row[0], row[1], stored_object(self.path, row[2]), row[3]) for row in rows]
@@ -205,48 +206,25 @@ class Store:
         """Return what is in the store; raises StoreError."""
         with guarded(self.path):
             c = self._connection
-            counts = dict(c.execute("SELECT state, count(*) FROM point GROUP BY state").fetchall())
-            oldest = c.execute("SELECT min(time_ns) FROM point WHERE state = 'waiting'").fetchone()[0]
+            waiting, oldest = c.execute(
+                "SELECT count(*), min(time_ns) FROM point WHERE state = 'waiting'"
+            ).fetchone()
             rejected = c.execute("SELECT reason FROM point WHERE state = 'rejected'").fetchall()
             runs = c.execute("SELECT count(*) FROM run").fetchone()[0]
+            points = c.execute("SELECT count(*) FROM point").fetchone()[0]
         return Status(
             runs=runs,
-            waiting=counts.get("waiting", 0),
-            delivered=counts.get("delivered", 0),
-            rejected=counts.get("rejected", 0),
+            waiting=waiting,
+            delivered=points - waiting - len(rejected),
+            rejected=len(rejected),
             oldest_waiting_ns=oldest,
             reasons=tuple(Counter(_QUOTED.sub("'…'", row[0]) for row in rejected).most_common(10)),
         )
 
-    def _put(self, run_id: str, point: Point) -> bool:
-        """Store a point; say whether it is new or another than before."""
-        if "run_id" not in point.fields:  # by it the server is asked what it has
-            raise StoreError(f"{self.path}: {point.series}: no field run_id")
-        line = point.line()
-        owner = self._connection.execute(
-            "SELECT run_id FROM point WHERE series = ? AND time_ns = ?", (point.series, point.time_ns)
-        ).fetchone()
-        if owner is not None and owner[0] != run_id:
-            where = f"{self.path}: {point.series} at {point.time_ns} ns"
-            raise StoreError(f"{where} is of run {owner[0]} already")
-        done = self._connection.execute(
-            _PUT_POINT,
-            (
-                *(run_id, point.measurement, point.series, point.time_ns),
-                *(json.dumps(dict(point.tags)), json.dumps(dict(point.fields)), line),
-            ),
-        )
-        return done.rowcount > 0
-
-    def _drop_others(self, run: RunPoints) -> int:
-        """Remove points of an earlier state of the run whose series it has no more, events aside."""
-        kept = {point.series for point in run.points}
-        rows = self._connection.execute(
-            "SELECT id, series FROM point WHERE run_id = ? AND measurement <> ?", (run.run_id, EVENT)
-        ).fetchall()
-        gone = [(row[0],) for row in rows if row[1] not in kept]
-        self._connection.executemany("DELETE FROM point WHERE id = ?", gone)
-        return len(gone)
+    def changed_runs(self) -> list[str]:
+        """Return the ids of the runs whose points were changed by hand in the file; raises StoreError."""
+        with guarded(self.path):
+            return changed_runs(self._connection)
 
     def _bench_change(self, run: RunPoints) -> list[Point]:
         """Return the event that the bench is another than before; none where it is the same.

@@ -8,6 +8,7 @@ both say is kept once, in ns.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -16,8 +17,9 @@ from dashboards.points import EVENT, PHYSICAL, RUN, VERDICT
 from dashboards.store import Store
 from dashboards.store.connection import guarded, stored_object
 from dashboards.trends.columns import Scalar, column, spans
-from dashboards.trends.run_history import earlier_runs, last_changes
+from dashboards.trends.run_history import bench_keys, earlier_runs, last_changes
 from dashboards.trends.selection import OF_RUN, Selection
+from dashboards.trends.stored_points import StoredPoint, stored_points
 from reports.quantities import AXES
 
 SCHEMA = "benchwright.trends/1"
@@ -37,6 +39,7 @@ SAID_IN_NS = {"value": "value_ns", "margin": "margin_ns", "u": "u_ns"}
 """Fields of a verdict that a physical point of the same run has in ns."""
 DERIVED = "margin_share"
 """Field that follows from margin and limit; kept where there is no limit in ns beside it."""
+_SHOWN = frozenset({*PHYSICAL.values(), VERDICT})
 DERIVED_FROM = frozenset({"limit_upper_ns", "limit_lower_ns"})
 
 
@@ -64,9 +67,8 @@ def _content(store: Store, selection: Selection) -> dict[str, Any]:
 
     runs = _runs(store, selection)
     places = {str(run["run_id"]): place for place, run in enumerate(runs)}
-    tables: dict[str, _Table] = {}
-    for measurement in (*PHYSICAL.values(), VERDICT):
-        _read_series(store, measurement, places, tables)
+    points = stored_points(store)
+    tables = _tables(points, places)
     targets = {table.tags["target"] for table in tables.values() if "target" in table.tags}
     selection.check("target", targets)
     if selection.target is not None:
@@ -78,9 +80,9 @@ def _content(store: Store, selection: Selection) -> dict[str, Any]:
         for table in tables.values():
             table.rows = {moved[place]: row for place, row in table.rows.items()}
     status = store.status()
-    changes = last_changes(store)
+    changes, keys = last_changes(points), bench_keys(points)
     for table in tables.values():
-        table.earlier_runs = earlier_runs(store, table.measurement, table.tags, changes)
+        table.earlier_runs = earlier_runs(keys, table.measurement, table.tags, changes)
     return {
         "schema": SCHEMA,
         "axes": list(AXES),
@@ -93,9 +95,9 @@ def _content(store: Store, selection: Selection) -> dict[str, Any]:
             "rejected": status.rejected,
             "reasons": [list(reason) for reason in status.reasons],
         },
-        **_run_columns(store, runs, places),
+        **_run_columns(store, runs, places, points),
         "series": [tables[name].series() for name in sorted(tables)],
-        "events": _events(store, runs, places, selection),
+        "events": _events(points, runs, places, selection),
     }
 
 
@@ -143,36 +145,32 @@ class _Table:
         }
 
 
-def _read_series(store: Store, measurement: str, places: dict[str, int], tables: dict[str, _Table]) -> None:
-    rows = store.connection.execute(
-        "SELECT tags, fields, run_id FROM point WHERE measurement = ?", (measurement,)
-    )
-    names: dict[str, str] = {}  # tags as they are stored: in order
-    for tags_json, fields_json, run_id in rows:
-        place = places.get(run_id)
-        if place is None:
-            continue
-        name = names.get(tags_json)
-        if name is None:
-            tags = dict(sorted(stored_object(store.path, tags_json).items()))
-            name = names[tags_json] = json.dumps(tags)
-            tables.setdefault(name, _Table(tags))
-        tables[name].put(measurement, place, stored_object(store.path, fields_json))
+def _tables(points: Iterable[StoredPoint], places: dict[str, int]) -> dict[str, _Table]:
+    """Return the rows of each series by its tags: every physical point before the verdicts."""
+    tables: dict[str, _Table] = {}
+    mine = [point for point in points if point.run_id in places]
+    for of_verdict in (False, True):
+        for point in mine:
+            if point.measurement in _SHOWN and (point.measurement == VERDICT) == of_verdict:
+                table = tables.setdefault(json.dumps(point.tags), _Table(point.tags))
+                table.put(point.measurement, places[point.run_id], point.fields)
+    return tables
 
 
-def _run_columns(store: Store, runs: list[dict[str, Any]], places: dict[str, int]) -> dict[str, Any]:
+def _run_columns(
+    store: Store, runs: list[dict[str, Any]], places: dict[str, int], points: Iterable[StoredPoint]
+) -> dict[str, Any]:
     """Return the runs as columns, and what their benches were made of, each once."""
     facts: dict[str, int] = {}
     for run in runs:
         run["facts"] = facts.setdefault(run["facts"], len(facts))
         run["time_us"] = run.pop("time_ns") // 1000  # a browser has no integers of 64 bits
         run["simulated"] = bool(run["simulated"])
-    query = "SELECT fields, run_id FROM point WHERE measurement = ?"
-    for fields_json, run_id in store.connection.execute(query, (RUN,)):
-        if run_id in places:
-            fields = stored_object(store.path, fields_json)
-            runs[places[run_id]].update((k, v) for k, v in fields.items() if k not in OF_THE_RUN)
-    query = "SELECT run_id, state, count(*) FROM point GROUP BY run_id, state"
+    for point in points:
+        if point.measurement == RUN and point.run_id in places:
+            told = ((k, v) for k, v in point.fields.items() if k not in OF_THE_RUN)
+            runs[places[point.run_id]].update(told)
+    query = "SELECT run_id, state, count(*) FROM point JOIN run ON number = run GROUP BY run, state"
     for run_id, state, count in store.connection.execute(query):
         if run_id in places:
             runs[places[run_id]][f"points_{state}"] = count
@@ -185,18 +183,18 @@ def _run_columns(store: Store, runs: list[dict[str, Any]], places: dict[str, int
 
 
 def _events(
-    store: Store, runs: list[dict[str, Any]], places: dict[str, int], selection: Selection
+    points: Iterable[StoredPoint], runs: list[dict[str, Any]], places: dict[str, int], selection: Selection
 ) -> list[dict[str, Any]]:
-    query = "SELECT tags, fields, run_id, time_ns FROM point WHERE measurement = ? ORDER BY time_ns, series"
     found: list[dict[str, Any]] = []
-    for tags_json, fields_json, run_id, time_ns in store.connection.execute(query, (EVENT,)):
-        tags = dict(sorted(stored_object(store.path, tags_json).items()))
+    events = (point for point in points if point.measurement == EVENT)
+    for event in sorted(events, key=lambda point: (point.time_ns, point.name)):
+        tags = event.tags
         other = selection.target is not None and tags.get("target", selection.target) != selection.target
-        place = places.get(run_id)
+        place = places.get(event.run_id)
         if place is None and tags["kind"] == "bench-change":
-            place = _after_change(runs, tags["bench"], time_ns // 1000)
+            place = _after_change(runs, tags["bench"], event.time_ns // 1000)
         if place is not None and not other:
-            found.append({"run": place, "tags": tags, "fields": stored_object(store.path, fields_json)})
+            found.append({"run": place, "tags": tags, "fields": event.fields})
     return found
 
 

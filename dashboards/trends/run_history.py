@@ -4,35 +4,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from dashboards.line_protocol import Point
 from dashboards.points import EVENT
 from dashboards.regressions.run_history import RUNS_MAX
 from dashboards.regressions.watched import COMPARED_WITH, watched
-from dashboards.store import Store
-from dashboards.store.connection import stored_object
+from dashboards.trends.stored_points import StoredPoint
 
+Keys = Mapping[str, Sequence[tuple[int, str]]]
+"""Name of a series to time in ns since 1970 and bench key of each of its points, the last one first."""
 Changes = Mapping[str, int]
 """Tags of a series as JSON, in order, to the time of its last change in ns since 1970."""
 
 
-def last_changes(store: Store) -> Changes:
+def last_changes(points: Iterable[StoredPoint]) -> Changes:
     """Return when each series that has changed did so last."""
     found: dict[str, int] = {}
-    query = "SELECT tags, time_ns FROM point WHERE measurement = ? ORDER BY time_ns"
-    for tags_json, time_ns in store.connection.execute(query, (EVENT,)):
-        tags = stored_object(store.path, tags_json)
-        if tags.pop("kind") != "bench-change":
-            found[json.dumps(tags, sort_keys=True)] = time_ns
+    for event in points:
+        if event.measurement == EVENT and event.tags["kind"] != "bench-change":
+            tags = {name: text for name, text in event.tags.items() if name != "kind"}
+            name = json.dumps(tags, sort_keys=True)
+            found[name] = max(event.time_ns, found.get(name, event.time_ns))
     return found
 
 
-def earlier_runs(store: Store, measurement: str, tags: dict[str, str], changes: Changes) -> int | None:
+def bench_keys(points: Iterable[StoredPoint]) -> Keys:
+    """Return what each series was measured with, and when."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for point in points:
+        found.setdefault(point.name, []).append((point.time_ns, str(point.fields.get("bench_key", ""))))
+    return {name: sorted(keys, reverse=True) for name, keys in found.items()}
+
+
+def earlier_runs(known: Keys, measurement: str, tags: dict[str, str], changes: Changes) -> int | None:
     """Return the runs before the last one of a series, on its bench and since its last change.
 
     Args:
-        store: The store.
+        known: What `bench_keys` has found.
         measurement: Of the series.
         tags: Of the series.
         changes: What `last_changes` has found.
@@ -46,9 +55,5 @@ def earlier_runs(store: Store, measurement: str, tags: dict[str, str], changes: 
         return None
     series = Point(measurement, tags, {"n": 0}, 0).series
     since_ns = changes.get(json.dumps({**followed[0].tags, "measurement": measurement}, sort_keys=True), 0)
-    rows = store.connection.execute(
-        "SELECT fields FROM point WHERE series = ? AND time_ns >= ? ORDER BY time_ns DESC LIMIT ?",
-        (series, since_ns, RUNS_MAX + 1),
-    )
-    keys = [stored_object(store.path, fields_json).get("bench_key", "") for (fields_json,) in rows]
+    keys = [key for time_ns, key in known.get(series, ()) if time_ns >= since_ns][: RUNS_MAX + 1]
     return keys.count(keys[0]) - 1 if keys else 0

@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dashboards.delivery import deliver
-from dashboards.line_protocol import Point
+from dashboards.line_protocol import Field, Point
 from dashboards.points import LATENCY, RunPoints
 from dashboards.store import Store
+from dashboards.store.content import Identity
 from reports.units import NS_PER_S
 from tests.dashboards.influxd import InfluxServer
+from tests.dashboards.stored import put_content
 
 STREAMS = 48
 _DAY_NS = 86_400 * NS_PER_S
@@ -95,27 +97,33 @@ def fill(store: Store, points: int) -> None:
 
 def add_malformed(store: Store, count: int, rng: random.Random) -> None:
     """Put rows that a server rejects between the others: no line protocol, or a field of another type."""
-    ids = [row[0] for row in store.connection.execute("SELECT id FROM point ORDER BY id").fetchall()]
-    places = rng.sample(ids[RUNS_SOUND_FIRST * STREAMS :], count)
+    listed = [row[0] for row in store.connection.execute("SELECT id FROM point ORDER BY id").fetchall()]
+    places = rng.sample(listed[RUNS_SOUND_FIRST * STREAMS :], count)
     store.connection.execute("BEGIN")
     # Every id is doubled, so that there is an odd one to put between each two.
     store.connection.execute("UPDATE point SET id = -2 * id")
     store.connection.execute("UPDATE point SET id = -id")
-    bad = [
-        "hil_latency,stream=1,bench=x value_ns=nope {t}",
-        'hil_latency,stream=1,bench=x value_ns="text" {t}',
-        "hil_latency,stream= value_ns=1 {t}",
-        "hil_latency,stream=1,bench=x value_ns=1i {t}",
-        "garbage",
-        "hil_latency,stream=1,bench=x value_ns=1 {t}999999999999",
+    sound = "hil_latency,stream=1,bench=x"
+    bad: list[tuple[str, dict[str, Field]]] = [
+        (sound, {"value_ns=nope,other": 1.0}),
+        (sound, {"value_ns": "text"}),
+        ("hil_latency,stream=", {"value_ns": 1.0}),
+        (sound, {"value_ns": 1}),
+        ("garbage", {}),
+        (sound, {f"value_ns=1 {T0_NS}999999999999,other": 1.0}),
     ]
+    put = "INSERT OR IGNORE INTO series (name, measurement, tags) VALUES (?, 'malformed', '{}')"
+    store.connection.executemany(put, [(name,) for name, _ in bad])
+    ids = dict(store.connection.execute("SELECT name, id FROM series").fetchall())
+    found: dict[Identity, dict[str, Field]] = {}
     for number, place in enumerate(places):
-        line = bad[number % len(bad)].replace("{t}", str(T0_NS + number))
+        name, fields = bad[number % len(bad)]
+        found[ids[name], T0_NS + number] = fields
         store.connection.execute(
-            "INSERT INTO point (id, run_id, measurement, series, time_ns, tags, fields, line)"
-            " VALUES (?, 'run-000000', 'malformed', ?, 0, '{}', '{}', ?)",
-            (2 * place + 1, f"malformed-{number}", line),
+            "INSERT INTO point (id, run, series, time_ns) VALUES (?, 1, ?, ?)",
+            (2 * place + 1, ids[name], T0_NS + number),
         )
+    put_content(store, 1, found)
     store.connection.execute("COMMIT")
 
 
@@ -210,7 +218,8 @@ def _count(path: Path, server: InfluxServer, storm: Storm, wall_s: float) -> Out
         in_the_end = _serials(server)
         status = store.status()
         wrongly = store.connection.execute(
-            "SELECT count(*) FROM point WHERE state = 'rejected' AND measurement <> 'malformed'"
+            "SELECT count(*) FROM point JOIN series ON series.id = series"
+            " WHERE state = 'rejected' AND measurement <> 'malformed'"
         ).fetchone()[0]
     strangers = server.value("SELECT count(value_ns) FROM hil_latency WHERE bench <> 'virtual'") or 0
     assert status.waiting == 0

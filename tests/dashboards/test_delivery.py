@@ -22,6 +22,7 @@ from dashboards.store.connection import lock_path
 from dashboards.store.store import PointReceipt
 from tests.dashboards.chaos import fill
 from tests.dashboards.fake_server import Behaviour, FakeServer, answer, body_of, drip, hang_up, send_answer
+from tests.dashboards.stored import stored_points
 from tests.patience import HANG_S
 
 POINTS = 48
@@ -71,8 +72,8 @@ def test_refused_rows_are_set_aside_with_the_reason(store: Store, status: int) -
     found = store.status()
     assert (found.waiting, found.rejected) == (0, 2)
     assert found.reasons == ((f"{status} bad hil_laten", 2),)
-    rows = store.connection.execute("SELECT series FROM point WHERE state = 'rejected'").fetchall()
-    assert sorted(row[0].split("stream=")[1].split(",")[0] for row in rows) == ["30", "7"]
+    refused = [point.tags["stream"] for point in stored_points(store) if "rejected" in point.state]
+    assert sorted(refused) == ["30", "7"]
 
 
 def test_row_at_which_the_server_faults_does_not_stop_the_others(store: Store) -> None:

@@ -17,6 +17,7 @@ from dashboards.store import Store
 from tests.dashboards.chaos import Storm, fill, run_storm
 from tests.dashboards.influxd import InfluxServer
 from tests.dashboards.runs import make_run, record
+from tests.dashboards.stored import fields_of, put_fields
 
 POINTS = 480
 
@@ -60,10 +61,7 @@ def test_run_reads_as_it_was_written(store: Store, tmp_path: Path, server: Influ
 
 def test_field_of_another_type_is_set_aside(store: Store, server: InfluxServer) -> None:
     fill(store, POINTS)
-    (row,) = store.connection.execute("SELECT line FROM point WHERE id = 100").fetchall()
-    line = row[0].replace("value_ns=1000099.0", 'value_ns="text"')
-    assert line != row[0]
-    store.connection.execute("UPDATE point SET line = ? WHERE id = 100", (line,))
+    put_fields(store, 100, {**fields_of(store, 100), "value_ns": "text"})
     assert deliver(store, server.endpoint()) == DeliveryResult(POINTS - 1, 1)
     ((reason, number),) = store.status().reasons
     assert number == 1

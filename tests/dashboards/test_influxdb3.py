@@ -15,6 +15,7 @@ from dashboards.store import Store
 from tests.dashboards.chaos import fill
 from tests.dashboards.fake_influxdb3 import FakeInflux3
 from tests.dashboards.fake_server import FakeServer
+from tests.dashboards.stored import fields_of, put_fields
 
 POINTS = 480
 SECRET = "apiv3_secret"  # noqa: S105
@@ -37,12 +38,8 @@ def endpoint(server: FakeServer, folder: Path, token: str = SECRET) -> Endpoint:
 
 def spoil(store: Store, *places: int) -> None:
     """Give a field of some points another type."""
-    marks = ", ".join("?" for _ in places)
-    store.connection.execute(
-        "UPDATE point SET line = replace(line, 'value_ns=', 'value_ns=\"x\",other=')"  # noqa: S608
-        f" WHERE id IN ({marks})",
-        places,
-    )
+    for place in places:
+        put_fields(store, place, {**fields_of(store, place), "value_ns": "x"})
 
 
 @pytest.mark.parametrize("early", [False, True])

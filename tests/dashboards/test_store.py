@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import random
 import sqlite3
 import subprocess
@@ -15,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from dashboards.errors import StoreError
-from dashboards.points import RunPoints, event_point
+from dashboards.points import EVENT, RunPoints, event_point
 from dashboards.store import Store
 from tests.dashboards.chaos import latency_point
+from tests.dashboards.stored import stored_points
 from tests.patience import wait_until
 
 T0_NS = 1_795_000_000_000_000_000
@@ -91,9 +91,8 @@ def test_branch_of_a_stored_run_stays(store: Store) -> None:
 def test_change_of_the_bench_is_an_event(store: Store) -> None:
     for number, kernel in enumerate(["6.12", "6.12", "6.13"]):
         store.add_run(run_of(number, kernel=kernel))
-    rows = store.connection.execute("SELECT line FROM point WHERE measurement = 'hil_event'").fetchall()
-    (row,) = rows
-    assert row[0] == (
+    (event,) = stored_points(store, EVENT)
+    assert event.line == (
         'hil_event,bench=virtual,kind=bench-change run_before="run-0001",run_id="run-0002",'
         f'text="host.system: 6.12 -> 6.13",title="bench virtual changed" {T0_NS + 2_000_000_000}'
     )
@@ -104,8 +103,7 @@ def test_a_change_shows_behind_runs_of_other_targets(store: Store) -> None:
     for number, (target, kernel) in enumerate(facts):
         found = {"host.system": "Linux", f"{target}.kernel.release": kernel}
         store.add_run(dataclasses.replace(run_of(number), facts=found))
-    rows = store.connection.execute("SELECT fields FROM point WHERE measurement = 'hil_event'").fetchall()
-    (fields,) = [json.loads(row[0]) for row in rows]
+    (fields,) = [event.fields for event in stored_points(store, EVENT)]
     assert fields["text"] == "linux-rt.kernel.release: 6.12 -> 6.13"
     assert (fields["run_before"], fields["run_id"]) == ("run-0000", "run-0002")
 
@@ -216,7 +214,7 @@ def test_killed_writer_leaves_whole_runs(tmp_path: Path) -> None:
             writer.wait()
         stored = runs_in(path)
     with Store(path) as store:
-        query = "SELECT count(*) FROM point GROUP BY run_id"
+        query = "SELECT count(*) FROM point GROUP BY run"
         counts = [row[0] for row in store.connection.execute(query).fetchall()]
         assert counts == [200] * store.status().runs
         assert store.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"

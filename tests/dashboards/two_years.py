@@ -23,6 +23,7 @@ from dashboards.regressions.series_events import stored_event
 from dashboards.store import Store
 from reports.record.measurement import AxisValue, Outcome, Subject
 from tests.dashboards.runs import make_run, record
+from tests.dashboards.stored import stored_points
 from tests.reports import sample_run
 
 RUNS = 2000
@@ -368,8 +369,8 @@ def _bench_changes(folder: Path, history: list[Run]) -> Iterator[str]:
     with Store(folder / "changes.sqlite") as store:
         for run in runs_of_two_benches(history):
             store.add_run(run)
-        rows = store.connection.execute("SELECT line FROM point WHERE measurement = ?", (EVENT,)).fetchall()
-    yield from (str(row[0]) for row in rows)
+        events = stored_points(store, EVENT)
+    yield from (event.line for event in events)
 
 
 def _bare(run: Run) -> RunPoints:

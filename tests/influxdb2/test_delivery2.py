@@ -23,6 +23,7 @@ from dashboards.store import Store
 from tests.dashboards.chaos import STREAMS, fill
 from tests.dashboards.influxd2 import InfluxServer2
 from tests.dashboards.runs import make_run, record
+from tests.dashboards.stored import fields_of, put_fields, stored_points
 
 pytestmark = pytest.mark.influxdb2
 
@@ -48,13 +49,6 @@ def store(tmp_path: Path) -> Generator[Store]:
 def count(server: InfluxServer2) -> int:
     """Return how many points of the store's kind the server has."""
     return int(server.value("SELECT count(serial) FROM hil_latency") or 0)
-
-
-def rewrite(store: Store, place: int, old: str, new: str) -> None:
-    """Put something else into the line of one point."""
-    ((line,),) = store.connection.execute("SELECT line FROM point WHERE id = ?", (place,)).fetchall()
-    assert old in line
-    store.connection.execute("UPDATE point SET line = ? WHERE id = ?", (line.replace(old, new), place))
 
 
 def endpoint_with(server: InfluxServer2, token: str, organisation: str = "") -> Endpoint:
@@ -100,9 +94,10 @@ def test_run_reads_as_it_was_written(tmp_path: Path, server: InfluxServer2) -> N
 
 def test_malformed_row_is_set_aside_with_the_reason(store: Store, server: InfluxServer2) -> None:
     """A line that cannot be parsed makes 2.7 refuse the whole request (400); nothing of it is stored."""
-    rewrite(store, 100, "value_ns=1000099.0", "value_ns=nope")
-    lines = store.connection.execute("SELECT line FROM point").fetchall()
-    answer = post(server.endpoint(), "".join(f"{line}\n" for (line,) in lines).encode(), 10)
+    fields = fields_of(store, 100)
+    put_fields(store, 100, {"value_ns=nope,other": fields.pop("value_ns"), **fields})
+    lines = [point.line for point in stored_points(store)]
+    answer = post(server.endpoint(), "".join(f"{line}\n" for line in lines).encode(), 10)
     assert answer.status == 400
     assert count(server) == 0
     assert deliver(store, server.endpoint()) == DeliveryResult(POINTS - 1, 1)
@@ -112,7 +107,7 @@ def test_malformed_row_is_set_aside_with_the_reason(store: Store, server: Influx
 
 def test_field_of_another_type_is_set_aside(store: Store, server: InfluxServer2) -> None:
     """A conflict of types makes 2.7 keep the rest of the request (422, partial write)."""
-    rewrite(store, 100, "value_ns=1000099.0", 'value_ns="text"')
+    put_fields(store, 100, {**fields_of(store, 100), "value_ns": "text"})
     assert deliver(store, server.endpoint()) == DeliveryResult(POINTS - 1, 1)
     ((reason, number),) = store.status().reasons
     assert number == 1
@@ -123,9 +118,8 @@ def test_field_of_another_type_is_set_aside(store: Store, server: InfluxServer2)
 
 def test_point_older_than_the_bucket_keeps_is_set_aside(store: Store, server: InfluxServer2) -> None:
     server.new_bucket("short", retention_s=int(timedelta(days=30).total_seconds()))
-    ((line,),) = store.connection.execute("SELECT line FROM point WHERE id = 7").fetchall()
-    time_text = line.rsplit(" ", 1)[1]
-    rewrite(store, 7, time_text, str(int(time_text) - 60 * 86_400 * 10**9))
+    ((time_ns,),) = store.connection.execute("SELECT time_ns FROM point WHERE id = 7").fetchall()
+    put_fields(store, 7, fields_of(store, 7), time_ns - 60 * 86_400 * 10**9)
     assert deliver(store, server.endpoint("short")) == DeliveryResult(POINTS - 1, 1)
     ((reason, _),) = store.status().reasons
     assert "outside retention policy" in reason

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from dashboards.regressions.command import summary
 from dashboards.regressions.run_advice import advise_run
 from dashboards.store import Store
 from reports.history.advice import Advice, parse_advice
+from tests.dashboards.stored import stored_points
 
 DAY_NS = 86_400 * 10**9
 STREAMS = 3
@@ -69,8 +69,7 @@ def history(store: Store, runs: int, **options: Any) -> None:
 
 def events(store: Store) -> list[tuple[dict[str, str], str]]:
     """Return tags and run of each event in the store."""
-    rows = store.connection.execute("SELECT tags, run_id FROM point WHERE measurement = ?", (EVENT,))
-    return [(json.loads(tags), run_id) for tags, run_id in rows]
+    return [(event.tags, event.run_id) for event in stored_points(store, EVENT)]
 
 
 def seen_with(store: Store, folder: Path, first: int, commit: str = "") -> Advice:

@@ -4,29 +4,21 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from pathlib import Path
+from typing import cast
 
 from dashboards.line_protocol import Field, Point
 from dashboards.points import EVENT, LATENCY, OUTCOME_CODE, RUN, VERDICT, RunPoints, event_point
 from dashboards.store import Store
 from dashboards.store.store import Waiting
+from reports.record.measurement import Outcome
 from tests.dashboards import two_years
 
 _FIELD = re.compile(r'([A-Za-z]\w*)=("(?:[^"\\]|\\.)*"|[^,]*)(?:,|$)')
 _TAGS = re.compile(r"(?<!\\),")
 _SPACE = re.compile(r"(?<!\\) ")
 _ESCAPED = re.compile(r"\\([,= ])")
-_PUT_RUN = (
-    'INSERT INTO run (run_id, time_ns, bench, profile, branch, "commit", simulated, outcome, facts, source)'
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_PUT_POINT = (
-    "INSERT OR IGNORE INTO point (run_id, measurement, series, time_ns, tags, fields, line)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?)"
-)
-
 
 FIRST_NS = 1_790_000_000_123_456_000  # 2026-09-21
 DAY_NS = 86_400_000_000_000
@@ -94,33 +86,39 @@ def fill_store(path: Path, folder: Path, count: int, *, simulated: bool = True) 
     """Write a history of so many runs into a new store; `folder` takes the small runs it is made of."""
     folder.mkdir(parents=True, exist_ok=True)
     history = {run.run_id: run for run in two_years.runs(count)}
-    rows: list[tuple[object, ...]] = []
-    outcomes: dict[str, str] = {}
+    points: dict[str, dict[str, Point]] = {}
+    outcomes: dict[str, Outcome] = {}
     for line in two_years.lines(folder, count):
         measurement, tags, fields, time_ns = parse(line)
         run_id = str(fields.get("run_id", ""))
         if run_id not in history or measurement not in _KEPT:
             continue  # the spool's own points, which the store does not have
         if measurement == RUN:
-            outcomes[run_id] = str(fields["outcome"])
+            outcomes[run_id] = cast("Outcome", fields["outcome"])
         if not simulated and "simulated" in fields:
             fields["simulated"] = False
-        series = _SPACE.split(line, maxsplit=1)[0]
-        # The line itself is not needed here: what the page shows is made of tags and fields.
-        rows.append((run_id, measurement, series, time_ns, json.dumps(tags), json.dumps(fields), series))
+        point = Point(measurement, tags, fields, time_ns)
+        points.setdefault(run_id, {}).setdefault(f"{point.series} {time_ns}", point)
     with Store(path) as store:
-        c = store.connection
-        c.execute("PRAGMA synchronous = OFF")
-        c.execute("BEGIN")
+        store.connection.execute("PRAGMA synchronous = OFF")
         for run in history.values():
-            tags = run.setup.tags
-            facts = json.dumps({"host.kernel": f"6.{int(run.key, 16) + 1}"})
-            place = (tags["bench"], tags["profile"], tags["branch"], run.commit)
-            last = (int(simulated), outcomes[run.run_id], facts, "run")
-            c.execute(_PUT_RUN, (run.run_id, run.time_ns, *place, *last))
-        c.executemany(_PUT_POINT, rows)
-        c.execute("COMMIT")
-        store.settle([Waiting(n, 1, "") for n in range(1, int(0.97 * len(rows)))])
+            tags, mine = run.setup.tags, points.get(run.run_id, {}).values()
+            store.add_run(
+                RunPoints(
+                    run_id=run.run_id,
+                    time_ns=run.time_ns,
+                    bench=tags["bench"],
+                    profile=tags["profile"],
+                    branch=tags["branch"],
+                    commit=run.commit,
+                    simulated=simulated,
+                    outcome=outcomes[run.run_id],
+                    points=tuple(mine),
+                    facts={"host.kernel": f"6.{int(run.key, 16) + 1}"},
+                )
+            )
+        count = store.status().waiting
+        store.settle([Waiting(n, 1, "") for n in range(1, int(0.97 * count))])
 
 
 _KEPT = frozenset({"hil_latency", "hil_sync", "hil_edges", VERDICT, RUN, EVENT})

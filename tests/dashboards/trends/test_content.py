@@ -6,7 +6,6 @@ from __future__ import annotations
 import html.parser
 import json
 import shutil
-import sqlite3
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ from dashboards.store import Store
 from dashboards.trends import Selection, render
 from dashboards.trends.columns import Scalar, column, spans
 from dashboards.trends.content import DERIVED, OF_THE_RUN, SAID_IN_NS
+from tests.dashboards.stored import stored_points
 from tests.dashboards.trends.history import DAY_NS, FIRST_NS, OVER_RUN, STREAM_OVER
 
 
@@ -91,11 +91,12 @@ def rows_of(shown: dict[str, Any]) -> Rows:
 def assert_holds(shown: dict[str, Any], store: Path) -> int:
     """Check every field of every point of the store against the page; return how many there were."""
     rows, count = rows_of(shown), 0
-    connection = sqlite3.connect(store)
-    query = "SELECT measurement, tags, fields, run_id FROM point WHERE measurement NOT IN (?, ?)"
-    for measurement, tags, fields_json, run_id in connection.execute(query, (RUN, EVENT)):
-        row = rows[json.dumps(json.loads(tags), sort_keys=True), run_id]
-        for name, value in json.loads(fields_json).items():
+    with Store(store) as opened:
+        points = [point for point in stored_points(opened) if point.measurement not in (RUN, EVENT)]
+    for point in points:
+        measurement = point.measurement
+        row = rows[json.dumps(point.tags, sort_keys=True), point.run_id]
+        for name, value in point.fields.items():
             count += 1
             if name in OF_THE_RUN:
                 continue
@@ -106,7 +107,6 @@ def assert_holds(shown: dict[str, Any], store: Path) -> int:
                 assert row[SAID_IN_NS[name]] == pytest.approx(value * factor, rel=1e-12), name
             else:
                 assert row[name] == value, name
-    connection.close()
     return count
 
 
@@ -114,16 +114,15 @@ def test_page_holds_every_value_of_the_store(small: Path) -> None:
     shown = data_of(page(small))
     assert assert_holds(shown, small) > 30_000
     ids = expand(shown["runs"]["run_id"], 30)
-    connection = sqlite3.connect(small)
-    for fields_json, run_id in connection.execute(
-        "SELECT fields, run_id FROM point WHERE measurement = ?", (RUN,)
-    ):
-        at = ids.index(run_id)
-        for name, value in json.loads(fields_json).items():
+    with Store(small) as store:
+        points = stored_points(store)
+    for point in (point for point in points if point.measurement == RUN):
+        at = ids.index(point.run_id)
+        for name, value in point.fields.items():
             assert expand(shown["runs"][name], 30)[at] == value
     kinds = [event["tags"]["kind"] for event in shown["events"]]
     assert sorted(kinds) == ["bench-change", "regression"]
-    assert shown["spool"]["waiting"] == connection.execute("SELECT count(*) FROM point").fetchone()[0]
+    assert shown["spool"]["waiting"] == len(points)
 
 
 def test_a_value_that_was_changed_is_found(small: Path) -> None:
@@ -228,7 +227,7 @@ def test_store_that_is_not_there_or_damaged(
     store.unlink()
     shutil.copyfile(small, store)
     with Store(store) as opened:
-        opened.connection.execute("UPDATE point SET fields = substr(fields, 1, 40) WHERE id = 77")
+        opened.connection.execute("UPDATE run SET content = substr(content, 1, 40) WHERE number = 7")
     assert main(arguments) == 5
     assert f"{store}: damaged: " in capsys.readouterr().err
     whole = store.read_bytes()
