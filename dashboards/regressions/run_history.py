@@ -7,18 +7,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dashboards.errors import StoreError
-from dashboards.line_protocol import Point
+from dashboards.line_protocol import Field, Point
 from dashboards.points import EVENT
 from dashboards.regressions.event import RunValue
 from dashboards.regressions.watched import COMPARED_WITH, SeriesField, watched
 from dashboards.store import Store
 from dashboards.store.connection import guarded, stored_object
-from dashboards.store.content import Content
+from dashboards.store.content import Content, Identity
 from dashboards.store.run_content import read_content
 from reports.history.advice import BenchChange
 
 _Place = tuple[int, int, int]
 """A point in the store: number of its run, id of its series, its time in ns since 1970 UTC."""
+_Columns = tuple[dict[Identity, int], list[list[Field | None]]]
+"""Places of points in columns, and the columns."""
 RUNS_MAX = 600
 """So many earlier runs of a series are looked at: what lies before them is in no baseline any more."""
 
@@ -138,22 +140,31 @@ class _Contents:
         self._store = store
         self._run_ids = dict(store.connection.execute("SELECT number, run_id FROM run").fetchall())
         self._contents: dict[int, Content] = {}
+        self._read: dict[tuple[int, tuple[str, ...]], _Columns] = {}
 
     def values(self, places: Iterable[_Place], followed: Sequence[SeriesField]) -> list[list[RunValue]]:
         """Return what points say in each field, those that say no number in it left out."""
         found: list[list[RunValue]] = [[] for _ in followed]
+        fields = ("bench_key", "commit", *(one.field for one in followed))
         for number, *identity in places:
-            content, run_id = self._of(number), self._run_ids[number]
-            place = content.places.get((identity[0], identity[1]))
+            at, (keys, commits, *columns) = self._columns(number, fields)
+            place = at.get((identity[0], identity[1]))
             if place is None:
                 continue  # changed in the file
-            key, commit = content.column("bench_key")[place], content.column("commit")[place]
-            for one, values in zip(followed, found, strict=True):
-                value = content.column(one.field)[place]
+            run = (self._run_ids[number], identity[1])
+            bench = (str(keys[place] or ""), str(commits[place] or ""))
+            for column, values in zip(columns, found, strict=True):
+                value = column[place]
                 if isinstance(value, int | float) and not isinstance(value, bool):
-                    values.append(
-                        RunValue(run_id, identity[1], float(value), str(key or ""), str(commit or ""))
-                    )
+                    values.append(RunValue(*run, float(value), *bench))
+        return found
+
+    def _columns(self, number: int, fields: tuple[str, ...]) -> _Columns:
+        found = self._read.get((number, fields))
+        if found is None:
+            content = self._of(number)
+            found = (content.places, [content.column(field) for field in fields])
+            self._read[number, fields] = found
         return found
 
     def _of(self, number: int) -> Content:

@@ -16,6 +16,8 @@ SCHEMA_VERSION = 2
 APPLICATION_ID = 0x42574831  # "BWH1"
 BUSY_S = 30.0
 _SCHEMA = Path(__file__).with_name("schema.sql")
+_CACHE_KIB = 32_768
+"""A run touches the last page of each of its series: they stay in memory, however many runs there are."""
 _FREE_PAGES_MAX = 256
 """Fewer free pages than these are no reason to write the file anew."""
 
@@ -37,6 +39,7 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
         with guarded(path):
             _into_wal_mode(connection)
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             connection.execute("PRAGMA foreign_keys = ON")
             _migrate(connection, path)
     except StoreError:
