@@ -66,7 +66,7 @@ def main(options: Options) -> int:
     """Run the benchmark."""
     with scratch_folder() as folder, InfluxServer(Path(folder)) as server:
         results = Path(folder) / "results"
-        original = options.run or _made_up(results)
+        original = options.run or made_up(results)
         fill(results / STORE, read_run(original, MAIN), options.runs)
         environment = {**os.environ, VARIABLE: MAIN}
         environment[ENDPOINT_VARIABLE] = str(server.endpoint_file(Path(folder) / "endpoint.toml"))
@@ -99,7 +99,7 @@ def fill(store: Path, like: RunPoints, runs: int) -> None:
             run_id, back = f"history-{number:05}", runs - number
             time_ns = like.time_ns - back * HOUR_NS
             points = [
-                _noisy(point, run_id, time_ns, rng, slower=back <= CHANGED_FROM and place % 9 == 0)
+                noisy(point, run_id, time_ns, rng, slower=back <= CHANGED_FROM and place % 9 == 0)
                 for place, point in enumerate(like.points)
             ]
             opened.add_run(
@@ -109,7 +109,8 @@ def fill(store: Path, like: RunPoints, runs: int) -> None:
             opened.connection.execute(DELIVERED_LONG_AGO, (max(0, runs - READ_BACK_RUNS),))
 
 
-def _noisy(point: Point, run_id: str, time_ns: int, rng: np.random.Generator, *, slower: bool) -> Point:
+def noisy(point: Point, run_id: str, time_ns: int, rng: np.random.Generator, *, slower: bool) -> Point:
+    """Return a point of another run: times by chance a little longer or shorter."""
     factor = float(rng.lognormal(0, 0.1)) * (1.5 if slower else 1)
     fields: dict[str, Field] = {
         name: value * factor if isinstance(value, float) else value for name, value in point.fields.items()
@@ -117,7 +118,8 @@ def _noisy(point: Point, run_id: str, time_ns: int, rng: np.random.Generator, *,
     return dataclasses.replace(point, fields={**fields, "run_id": run_id}, time_ns=time_ns)
 
 
-def _made_up(results: Path) -> Path:
+def made_up(results: Path) -> Path:
+    """Write a finalised run of 48 streams and return its folder."""
     run = make_run(results)
     write_page(run.path)
     run.finalise()
