@@ -85,10 +85,59 @@ static void test_a_lateness_that_cannot_be_said_is_no_sample(void)
 	account_close(&account);
 }
 
+/* A message of a slot, when it is due: is it counted, is it stale? */
+static void take_slot(uint32_t sequence, unsigned int counted, unsigned int stale)
+{
+	const struct frame_header header = { .sequence = sequence };
+	const struct arrival arrival = { .now_tai_ns = START_TAI_NS + sequence * stream.period_ns };
+
+	memset(&hostile, 0, sizeof(hostile));
+	CHECK_INT(account_open(&account, &plan, &stream, NULL, NULL, 0), 0);
+	account_take(&account, &header, &arrival, &hostile);
+	CHECK_INT(tally_get(&account.received), counted);
+	CHECK_INT(histogram_count(account.received_minus_scheduled), counted);
+	CHECK_INT(tally_get(&hostile.stale), stale);
+	CHECK_INT(account_expected(&account), 10);
+	account_close(&account);
+}
+
+/* Two slots of warm-up, ten that count: 2 to 11. */
+static void test_which_slots_count(void)
+{
+	take_slot(1, 0, 0);
+	take_slot(2, 1, 0);
+	take_slot(11, 1, 0);
+	take_slot(12, 0, 1);
+	take_slot(UINT32_MAX, 0, 1);
+}
+
+/* The same message again is a duplicate, and no second sample; an earlier one that comes late is one. */
+static void test_a_duplicate_is_no_sample(void)
+{
+	static const uint32_t sequences[] = { 5, 5, 4, 4, 5 };
+
+	memset(&hostile, 0, sizeof(hostile));
+	CHECK_INT(account_open(&account, &plan, &stream, NULL, NULL, 0), 0);
+	for (size_t i = 0; i < sizeof(sequences) / sizeof(sequences[0]); i++) {
+		const struct frame_header header = { .sequence = sequences[i] };
+		const struct arrival arrival = { .now_tai_ns = START_TAI_NS + 5 * stream.period_ns };
+
+		account_take(&account, &header, &arrival, &hostile);
+	}
+	CHECK_INT(tally_get(&account.received), 2);
+	CHECK_INT(histogram_count(account.received_minus_scheduled), 2);
+	CHECK_INT(tally_get(&account.duplicates), 3);
+	CHECK_INT(tally_get(&account.reordered), 1);
+	CHECK_INT(account_missing_so_far(&account), 2); /* slots 2 and 3 */
+	account_close(&account);
+}
+
 int main(void)
 {
 	test_a_latency_is_split_where_the_message_was_sent();
 	test_whose_a_miss_is();
 	test_a_lateness_that_cannot_be_said_is_no_sample();
+	test_which_slots_count();
+	test_a_duplicate_is_no_sample();
 	return check_result();
 }

@@ -207,6 +207,14 @@ def test_no_stage_is_told_of_a_message_whose_clock_broke(
     assert worst_messages(broken(replay, {}, own=(0, 475_000))) == []
 
 
+def test_a_clock_has_shifted_since_the_last_exchange_on_its_line():
+    """Its rate may have changed right behind that one; and a clock that runs slower shifts as far."""
+    for change_ppb in (2_000, -2_000):
+        each = ClockBreak("guest", 10 * S, 14 * S, 7, change_ppb)
+        assert [each.shift_ns(end_s * S) for end_s in (9, 10, 14, 30)] == [0, 0, 8_000, 40_000]
+    assert ClockBreak("guest", 10 * S, 14 * S, -3 * MS).shift_ns(30 * S) == 3 * MS
+
+
 def test_words():
     assert str(ClockBreak("guest", 0, 1, -3 * MS)) == "clock guest stepped by \N{MINUS SIGN}3 ms"
     assert str(ClockBreak("guest", 0, 1, 9, -12_000)) == "clock guest ran 12 ppm slower than before"

@@ -328,6 +328,9 @@ def test_a_producer_that_ended_early_takes_its_own_streams(quiet: ReplayResults)
     assert set(outcomes(whole).values()) == {"inconclusive"}
     assert len(outcomes(whole)) == 48
     assert "of the load came, 90% are needed" in judged(whole, 10 * light).verdict.reason
+    few = {number for number in share if share[number] > 0.15 * sum(share.values()) and number != heavy}
+    assert few, "a producer of few messages, and of many bytes"
+    assert len(outcomes(ended(quiet, min(few), 0.1))) == 48
 
 
 def test_what_is_over_beside_a_producer_that_ended_early_fails(tmp_path: Path):
@@ -390,6 +393,18 @@ def test_a_message_received_before_it_was_sent_contradicts_u(quiet: ReplayResult
     found = with_stream(quiet, 31, received_minus_sent=early)
     assert outcomes(found) == {31: "inconclusive"}
     assert "clocks contradict" in judged(found, 31).verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("received_minus_scheduled", "sent too early"), ("received_minus_sent", "clocks contradict U")],
+)
+def test_what_is_too_early_is_so_from_u_on(quiet: ReplayResults, name: str, words: str):
+    u_ns = int(stream_uncertainty(quiet.recv.stream(31), quiet)[0].expanded)
+    for first_ns, said in ((-u_ns, {}), (-u_ns - 1, {31: "inconclusive"})):
+        found = with_stream(quiet, 31, **{name: Summary.from_json(summary([first_ns] + [300_000] * 599))})
+        assert outcomes(found) == said
+    assert words in judged(found, 31).verdict.reason
 
 
 def test_a_message_received_before_its_slot_decides_nothing(quiet: ReplayResults):

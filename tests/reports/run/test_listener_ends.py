@@ -68,6 +68,21 @@ def test_a_suite_whose_teardown_fails_leaves_no_pass(robot: Robot, message: str,
     assert objection in rejudge(run.path).problems
 
 
+def test_an_inner_suite_whose_teardown_fails_leaves_no_pass(robot: Robot):
+    """As each suite of a target is: the outermost one has no teardown of its own."""
+    (robot.folder / "inner").mkdir()
+    head = HEAD.replace("\n\n", "\nSuite Teardown    Fail    MEASUREMENT ERROR: gone\n\n", 1)
+    (robot.folder / "inner" / "one.robot").write_text(head + "Measures\n    Record\n")
+    (robot.folder / "inner" / "two.robot").write_text(
+        HEAD + "Measures Too\n    Record    requirement=REQ-2\n"
+    )
+    robot.run("Passes\n    No Operation\n", "--variable", "TARGET:linux-rt", "inner")
+    run = robot.latest()
+    failed = FailedTest("linux-rt", "One", "Suite teardown failed: MEASUREMENT ERROR: gone")
+    assert run.manifest.failed_tests == (failed,)
+    assert run.manifest.outcome == "unset"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["link", "records"])
 def test_a_folder_that_cannot_be_completed_is_no_success(robot: Robot, what: str):
