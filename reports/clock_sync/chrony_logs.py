@@ -5,11 +5,18 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import numpy as np
+from numpy.typing import NDArray
+
+from reports.clock_sync.alike_lines import Decimals, Number, Pattern, decimals, is_short, number_in, whole
 from reports.clock_sync.logs import (
     PPB_PER_ONE,
     PPB_PER_PPM,
+    AlikeValues,
     ClockLog,
     DamagedLineError,
     ForeignLineError,
@@ -59,7 +66,7 @@ def read_chrony_measurements(text: str, tai_utc_s: int) -> ClockLog:
             found["state"],
         )
 
-    return read_lines(text, "chrony-measurements", "tai", line_of)
+    return read_lines(text, "chrony-measurements", "tai", line_of, _Alike(_MEASUREMENT_WORDS, tai_utc_s))
 
 
 def read_chrony_statistics(text: str, tai_utc_s: int) -> ClockLog:
@@ -78,7 +85,7 @@ def read_chrony_statistics(text: str, tai_utc_s: int) -> ClockLog:
             "",
         )
 
-    return read_lines(text, "chrony-statistics", "tai", line_of)
+    return read_lines(text, "chrony-statistics", "tai", line_of, _Alike(_STATISTIC_WORDS, tai_utc_s))
 
 
 def read_chrony_tracking(text: str, tai_utc_s: int) -> ClockLog:
@@ -103,7 +110,129 @@ def read_chrony_tracking(text: str, tai_utc_s: int) -> ClockLog:
             found["state"],
         )
 
-    return read_lines(text, "chrony-tracking", "tai", line_of)
+    return read_lines(text, "chrony-tracking", "tai", line_of, _Alike(_TRACKING_WORDS, tai_utc_s))
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Places of the words of a format's lines: of all, and of those that are read; None: it has none.
+
+    Attributes:
+        count: So many words has a line.
+        sign: By which the offset is multiplied.
+        freq_ppb: By which the frequency is multiplied.
+        counts: Whole numbers that vary, and are not read.
+    """
+
+    count: int
+    offset: int
+    sign: int = 1
+    remaining: int | None = None
+    freq: int | None = None
+    freq_ppb: int = 1
+    delay: int | None = None
+    counts: tuple[int, ...] = ()
+
+
+_MEASUREMENT_WORDS = _Words(20, offset=11, sign=-1, delay=12)
+_STATISTIC_WORDS = _Words(13, offset=4, freq=6, freq_ppb=PPB_PER_ONE, counts=(9, 10, 11))
+_TRACKING_WORDS = _Words(14, offset=6, remaining=10, freq=4, freq_ppb=PPB_PER_PPM, delay=11)
+_DATE_COLUMNS, _SOURCE_WORD = 19, 2
+_WORD = re.compile(r"\S+")
+_DECIMAL = re.compile(
+    r"(?P<sign>[-+]?)(?P<whole>\d{1,12})\.(?P<fraction>\d{1,9})(?:e(?P<exponent>[-+]\d\d))?"
+)
+_WIDTH_MAX = 6
+"""Columns of a number before its point: more are read by themselves."""
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """Lines of a format together; `numbers` of a pattern are its words with a point, in their order."""
+
+    words: _Words
+    tai_utc_s: int
+
+    def pattern_of(self, line: str) -> Pattern | None:
+        words = list(_WORD.finditer(line))
+        if len(words) <= _SOURCE_WORD or not _CHRONY_MARK.match(line):
+            return None
+        numbers: list[Number] = []
+        for place, word in enumerate(words):
+            if place in self.words.counts and word[0].isdecimal():
+                numbers.append(number_in(line, *word.span(), "none", _WIDTH_MAX))
+            if place <= _SOURCE_WORD or not (found := _DECIMAL.fullmatch(word[0])):
+                continue
+            begin = word.start()
+            parts = [
+                (begin + found.start(name), begin + found.end(name)) if found[name] else None
+                for name in ("fraction", "exponent")
+            ]
+            end = begin + found.end("whole")
+            if place == len(words) - 1:  # its form is narrower
+                number = Number(begin + found.start("whole"), end)
+            else:
+                number = number_in(line, begin, end, "any", _WIDTH_MAX)
+            numbers.append(Number(number.begin, number.end, number.sign, *parts))
+        digits = [column for column in range(_DATE_COLUMNS) if line[column].isdigit()]
+        return Pattern(tuple(numbers), tuple(digits)) if all(map(is_short, numbers)) else None
+
+    def is_anothers(self, line: str) -> bool:
+        return len(line.split()) != self.words.count
+
+    def values(self, pattern: Pattern, data: NDArray[np.uint8]) -> AlikeValues:
+        by_word = self._by_word(pattern, data)
+        wanted = {self.words.offset, self.words.remaining, self.words.freq, self.words.delay} - {None}
+        if not wanted <= by_word.keys():  # one is written without a point
+            none = np.zeros(data.shape[1])
+            return AlikeValues(none > 0, none.astype(np.int64), none.astype(np.int64), none, none)
+        offset = by_word[self.words.offset]
+        sound = offset.fits(_NS)
+        offset_ns = self.words.sign * offset.rounded(_NS)
+        if self.words.remaining is not None:
+            remaining = by_word[self.words.remaining]
+            sound &= remaining.fits(_NS)
+            offset_ns -= remaining.rounded(_NS)
+        freq_ppb = np.full(len(sound), math.nan)
+        if self.words.freq is not None:
+            freq = by_word[self.words.freq]
+            sound &= freq.fits(0)
+            freq_ppb = freq.floats() * self.words.freq_ppb
+        path_delay_ns = np.full(len(sound), math.nan)
+        if self.words.delay is not None:
+            delay = by_word[self.words.delay]
+            sound &= delay.fits(_NS)
+            path_delay_ns = delay.rounded(_NS) / 2
+        time_ns, is_time = _times(data[:_DATE_COLUMNS], self.tai_utc_s)
+        return AlikeValues(sound & is_time, time_ns, offset_ns, freq_ppb, path_delay_ns)
+
+    def roomy(self, _pattern: Pattern, _data: NDArray[np.uint8]) -> int:
+        return 0
+
+    def _by_word(self, pattern: Pattern, data: NDArray[np.uint8]) -> dict[int, Decimals]:
+        """Return the numbers by the place of their word."""
+        line = data[:, 0].tobytes().decode("ascii", errors="replace")
+        begins = [word.start() for word in _WORD.finditer(line)]
+        return {
+            bisect_right(begins, number.end - 1) - 1: decimals(data, number) for number in pattern.numbers
+        }
+
+
+_NS = 9
+"""Power of ten of ns in a second."""
+
+
+def _times(dates: NDArray[np.uint8], tai_utc_s: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return TAI in ns of dates as chrony writes them, and which of them are dates that fit into 64 bits."""
+    year, month, day, hour, minute, second = (
+        whole(dates[begin:end]) for begin, end in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
+    )
+    of_month = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
+    days = of_month.astype("datetime64[D]") + (day - 1)
+    is_date = (month >= 1) & (month <= 12) & (day >= 1) & (days.astype("datetime64[M]") == of_month)
+    is_date &= (hour < 24) & (minute < 60) & (second < 60) & (year >= 1700) & (year < 2260)
+    utc_s = 86_400 * days.astype(np.int64) + 3600 * hour + 60 * minute + second
+    return (utc_s + tai_utc_s) * NS_PER_S, is_date
 
 
 def _chrony_line(line: str, form: re.Pattern[str]) -> re.Match[str] | None:

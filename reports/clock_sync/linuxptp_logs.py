@@ -5,8 +5,14 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from reports.clock_sync.alike_lines import Number, Pattern, Sign, is_short, number_in, whole
 from reports.clock_sync.logs import (
+    AlikeValues,
     ClockLog,
     DamagedLineError,
     ForeignLineError,
@@ -41,7 +47,13 @@ def read_ts2phc(text: str) -> ClockLog:
 
 
 def _read_linuxptp(text: str, program: str, offset_form: re.Pattern[str]) -> ClockLog:
-    return read_lines(text, program, "monotonic", lambda line: _linuxptp_line(line, program, offset_form))
+    return read_lines(
+        text,
+        program,
+        "monotonic",
+        lambda line: _linuxptp_line(line, program, offset_form),
+        _Alike(program),
+    )
 
 
 _LINUXPTP = r"(?:ptp4l|phc2sys|ts2phc)(?:\[|: \[)"
@@ -78,6 +90,69 @@ _SERVO_MARK = re.compile(r"\boffset +-?\d+ s\d freq\b")
 _LOOKS_LIKE_OURS = re.compile(
     r"(?:\S+ ){0,2}rms\b|.*\b(?:offset|delay) +[-+\d]|(?:\S+ )?port \d+[^:]*: [A-Z_]+ to\b"
 )
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """Lines of offsets together; `numbers` of a pattern are seconds, milliseconds, offset, freq and delay."""
+
+    program: str
+
+    def pattern_of(self, line: str) -> Pattern | None:
+        prefix = _LINUXPTP_PREFIX.fullmatch(line)
+        if prefix is None:
+            return None
+        begin = prefix.start("message")
+        for form in (_MASTER_OFFSET, _PHC_OFFSET, _TS2PHC_OFFSET):
+            if found := form.fullmatch(prefix["message"]):
+                break
+        else:
+            return None
+        numbers = [
+            Number(*prefix.span(name)) for name in ("s", "s2", "s3", "ms", "ms2", "ms3") if prefix[name]
+        ]
+        digits = [column for number in numbers for column in range(number.begin, number.end)]
+        if prefix["before"] and (host := _HOST.fullmatch(prefix["before"])):
+            # The time of a system's log, which nobody reads.
+            digits += [column for column in range(host.start("host")) if line[column].isdigit()]
+        for name, (sign, width_max) in _FIELDS.items():
+            if found[name]:
+                first, last = (begin + place for place in found.span(name))
+                numbers.append(number_in(line, first, last, sign, width_max))
+        if not all(map(is_short, numbers)):
+            return None
+        return Pattern(tuple(numbers), tuple(digits))
+
+    def is_anothers(self, line: str) -> bool:
+        prefix = _LINUXPTP_PREFIX.fullmatch(line)
+        return prefix is not None and prefix["program"] not in (self.program, None)
+
+    def values(self, pattern: Pattern, data: NDArray[np.uint8]) -> AlikeValues:
+        seconds, ms, offset_ns, freq_ppb, *delay = (
+            whole(data[number.begin : number.end]) for number in pattern.numbers
+        )
+        return AlikeValues(
+            np.ones(len(seconds), bool),
+            seconds * NS_PER_S + ms * NS_PER_MS,
+            offset_ns,
+            freq_ppb.astype(np.float64),
+            delay[0].astype(np.float64) if delay else np.full(len(seconds), math.nan),
+        )
+
+    def roomy(self, _pattern: Pattern, _data: NDArray[np.uint8]) -> int:
+        if len(_pattern.numbers) < _WITH_DELAY:
+            return 0
+        return int((_data[_pattern.numbers[-1].begin] == ord(" ")).sum())
+
+
+_FIELDS: dict[str, tuple[Sign, int]] = {
+    "offset": ("minus", 15),
+    "freq": ("always", 13),
+    "delay": ("minus", 15),
+}
+"""Of each number its sign, and in how many columns it is read together with others."""
+_WITH_DELAY = 5
+"""So many numbers has a line that ends with a delay."""
 
 
 def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> LogEntry:

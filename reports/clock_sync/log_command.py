@@ -10,6 +10,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,13 @@ def _tried(path: Path, text: str, chosen: dict[str, Reader]) -> dict[str, ClockL
     foreign = ClockLog((), (), (), 0, (), 0, sum(bool(line.strip()) for line in lines))
     is_text = not any(each in text for each in "\x00\ufffd")
     tried: dict[str, ClockLog] = {}
+
+    @cache
+    def has_mark(mark: str) -> bool:
+        return any(map(re.compile(mark).search, lines))
+
     for name, read in chosen.items():
-        if is_text and not any(any(map(re.compile(mark).search, lines)) for mark in LOG_MARKS[name]):
+        if is_text and not any(map(has_mark, LOG_MARKS[name])):
             tried[name] = foreign
             continue
         if is_large:

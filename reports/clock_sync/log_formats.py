@@ -36,14 +36,15 @@ LOG_READERS: dict[str, Reader] = {
 }
 """How a log is read: its text, and TAI - UTC in s."""
 _WITHOUT_NAME = r"^\[\d"
-_CHRONY, _NTPD, _JSON = (r"^\d{4}-\d\d-\d\d \d",), (r"^\d{5} \d",), (r"^\{",)
+_CHRONY = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +\S+ +"
+_NTPD, _JSON = (r"^\d{5} \d",), (r"^\{",)
 LOG_MARKS: dict[str, tuple[str, ...]] = {
     "ptp4l": ("ptp4l", _WITHOUT_NAME, " offset "),
     "phc2sys": ("phc2sys", _WITHOUT_NAME),
     "ts2phc": ("ts2phc", _WITHOUT_NAME),
-    "chrony-measurements": _CHRONY,
-    "chrony-statistics": _CHRONY,
-    "chrony-tracking": _CHRONY,
+    "chrony-measurements": (_CHRONY + "[N+?-] ",),
+    "chrony-statistics": (_CHRONY + r"[-+]?\d+[.e]",),
+    "chrony-tracking": (_CHRONY + r"\d+ ",),
     "ntpd-loopstats": _NTPD,
     "ntpd-peerstats": _NTPD,
     "pmc": (" RESPONSE MANAGEMENT ",),

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from itertools import compress
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reports.clock_sync.alike_lines import LINES_MIN, Lines, Pattern, take_alike
 from reports.clock_sync.series import ClockSeries
 from reports.units import NS_PER_S
 
@@ -166,6 +167,54 @@ class LogSample:
 LogEntry: TypeAlias = LogSample | PortChange | RmsSummary | None
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class AlikeSamples:
+    """Samples of lines that are alike but for their numbers.
+
+    Attributes:
+        first: One of them; source, state, host and process are those of all.
+        places: Of their lines, from 0.
+        values: Of each, time, offset, frequency and path delay, as `LogSample` has them.
+        roomy: How many have two spaces before the last number, where that tells whether a line was cut.
+    """
+
+    first: LogSample
+    places: NDArray[np.int64]
+    values: AlikeValues
+    roomy: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AlikeValues:
+    """What lines say that are alike; all arrays have the same length. `sound`: those that can be read so."""
+
+    sound: NDArray[np.bool_]
+    time_ns: NDArray[np.int64]
+    offset_ns: NDArray[np.int64]
+    freq_ppb: NDArray[np.float64]
+    path_delay_ns: NDArray[np.float64]
+
+
+class AlikeForm(Protocol):
+    """How lines of a format are read together: see `alike_lines.py`."""
+
+    def pattern_of(self, line: str) -> Pattern | None:
+        """Return what lines like this one share; None: it is read by itself."""
+        ...
+
+    def is_anothers(self, line: str) -> bool:
+        """Say whether a line that was refused is refused whatever its numbers are."""
+        ...
+
+    def values(self, pattern: Pattern, data: NDArray[np.uint8]) -> AlikeValues:
+        """Return what lines say that are alike, of their bytes: a row a column of theirs."""
+        ...
+
+    def roomy(self, _pattern: Pattern, _data: NDArray[np.uint8]) -> int:
+        """Return how many have two spaces before the last number; 0 where that tells nothing."""
+        ...
+
+
 class DamagedLineError(Exception):
     """Say that a line belongs to the format but cannot be read."""
 
@@ -198,6 +247,8 @@ class _Collector:
     """How often each host has begun anew."""
     last_ns: dict[str, int] = field(default_factory=dict[str, int])
     """The latest time of each host since it booted, of a clock that starts with the machine."""
+    alike: list[AlikeSamples] = field(default_factory=list[AlikeSamples])
+    """Of a log of one boot alone."""
 
     def reboot(self, *hosts: str) -> None:
         """Begin another boot of hosts, unless nothing has been read of this one."""
@@ -231,25 +282,44 @@ class _Collector:
         columns = Counter(
             len(each.column) for one in self.samples.values() for each in one if each.column.startswith("  ")
         )
+        for many in self.alike:
+            columns[len(many.first.column)] += many.roomy
+        columns = +columns
         if not columns:
             return
         [(width, _lines)] = columns.most_common(1)
+        cut = [each for each in self.alike if each.first.column and len(each.first.column) < width]
+        self.damaged += [place + 1 for each in cut for place in each.places.tolist()]
+        self.alike = [each for each in self.alike if each not in cut]
         for key, found in list(self.samples.items()):
             whole = [each for each in found if not each.column or len(each.column) >= width]
             self.damaged += [each.line for each in found if each.column and len(each.column) < width]
             self.samples[key] = whole
             if not whole:
                 del self.samples[key]
-        self.damaged.sort()
 
     def log(self, program: str, clock: TimeBase) -> ClockLog:
         self.leave_out_cut()
-        differs = [len(set(words)) > 1 for words in zip(*self.samples, strict=True)]
+        self.damaged.sort()
+        alike: dict[_Key, list[AlikeSamples]] = {}
+        for each in self.alike:
+            alike.setdefault((each.first.source, each.first.host, 0, each.first.process), []).append(each)
+        begins = {key: samples[0].line for key, samples in self.samples.items()}
+        for key, many in alike.items():
+            begins[key] = min(begins.get(key, INT64_MAX), *(int(each.places[0]) + 1 for each in many))
+        keys = sorted(begins, key=lambda key: begins[key])
+        differs = [len(set(words)) > 1 for words in zip(*keys, strict=True)]
         differs[:1] = [True]  # a source is always named
         return ClockLog(
             tuple(
-                _series(program, clock, "".join(compress(_words(key), differs)), samples)
-                for key, samples in self.samples.items()
+                _series(
+                    program,
+                    clock,
+                    "".join(compress(_words(key), differs)),
+                    self.samples.get(key, []),
+                    alike.get(key, []),
+                )
+                for key in keys
             ),
             tuple(self.changes),
             tuple(self.summaries),
@@ -260,21 +330,46 @@ class _Collector:
         )
 
 
-def _series(program: str, clock: TimeBase, source: str, samples: list[LogSample]) -> ServoSeries:
+def _series(
+    program: str, clock: TimeBase, source: str, samples: list[LogSample], alike: list[AlikeSamples]
+) -> ServoSeries:
+    """Return a series of samples that were read one by one and together, in the order of their lines."""
+    line = np.array([each.line for each in samples], np.int64)
+    order = np.argsort(np.concatenate([line, *(each.places + 1 for each in alike)]), kind="stable")
+    states: list[str] = [each.state for each in samples]
+    for many in alike:
+        states += [many.first.state] * len(many.places)
+
+    def whole(name: str) -> NDArray[np.int64]:
+        own = np.array([getattr(each, name) for each in samples], np.int64)
+        parts: list[NDArray[np.int64]] = [getattr(each.values, name) for each in alike]
+        return np.concatenate([own, *parts])[order]
+
+    def real(name: str) -> NDArray[np.float64]:
+        own = np.array([getattr(each, name) for each in samples], np.float64)
+        parts: list[NDArray[np.float64]] = [getattr(each.values, name) for each in alike]
+        return np.concatenate([own, *parts])[order]
+
     return ServoSeries(
         program,
         source,
         clock,
-        np.array([sample.time_ns for sample in samples], np.int64),
-        np.array([sample.offset_ns for sample in samples], np.int64),
-        np.array([sample.freq_ppb for sample in samples], np.float64),
-        np.array([sample.path_delay_ns for sample in samples], np.float64),
-        tuple(sample.state for sample in samples),
+        whole("time_ns"),
+        whole("offset_ns"),
+        real("freq_ppb"),
+        real("path_delay_ns"),
+        tuple(map(states.__getitem__, order)),
     )
 
 
-def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[str], LogEntry]) -> ClockLog:
-    """Read a log line by line.
+def read_lines(
+    text: str,
+    program: str,
+    clock: TimeBase,
+    read_line: Callable[[str], LogEntry],
+    form: AlikeForm | None = None,
+) -> ClockLog:
+    """Read a log line by line, and together what is alike.
 
     Args:
         text: The log.
@@ -282,10 +377,20 @@ def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[st
         clock: Clock of its times.
         read_line: Returns what a line holds, None of a sound one without a measurement; raises
             DamagedLineError, ForeignLineError.
+        form: How lines are read together; None: they are not.
     """
     collector = _Collector()
     is_no_text = any(each in text for each in "\x00\ufffd")
-    for number, line, whole in _lines(text):
+    lines = text.split("\n")
+    left: Iterable[int] = range(len(lines))
+    if form is not None and not is_no_text and len(lines) > LINES_MIN:
+        left = _take_alike(collector, text, lines, read_line, form)
+        if clock == "monotonic" and not _is_of_one_boot(collector, lines, left, read_line):
+            collector, left = _Collector(), range(len(lines))
+    for place in left:
+        line, whole = lines[place].rstrip("\r "), place + 1 < len(lines)
+        if not line.strip():
+            continue
         try:
             if is_no_text and _NO_TEXT.search(line):
                 raise DamagedLineError
@@ -302,26 +407,86 @@ def read_lines(text: str, program: str, clock: TimeBase, read_line: Callable[[st
                 raise DamagedLineError
             if found is not None and clock == "monotonic":
                 collector.keep_time(found.host, found.time_ns)
-            collector.add(number, found)
+            collector.add(place + 1, found)
         except ForeignLineError:
             collector.foreign += 1
         except DamagedLineError:
-            collector.damaged.append(number)
+            collector.damaged.append(place + 1)
     return collector.log(program, clock)
+
+
+def _take_alike(
+    collector: _Collector,
+    text: str,
+    texts: list[str],
+    read_line: Callable[[str], LogEntry],
+    form: AlikeForm,
+) -> list[int]:
+    """Give a collector what lines hold that are alike, and return the places of all others."""
+    lines = Lines(text)
+
+    def read(
+        line: str, pattern: Pattern, places: NDArray[np.int64], data: NDArray[np.uint8]
+    ) -> NDArray[np.bool_] | None:
+        try:
+            first = read_line(line.rstrip("\r "))
+        except (ForeignLineError, DamagedLineError) as error:
+            if not form.is_anothers(line):
+                return None
+            if isinstance(error, ForeignLineError):
+                collector.foreign += len(places)
+            else:
+                collector.damaged += (places + 1).tolist()
+            return np.ones(len(places), bool)
+        if not isinstance(first, LogSample):
+            return None
+        values = form.values(pattern, data)
+        sound = values.sound
+        chosen = AlikeValues(
+            sound[sound],
+            values.time_ns[sound],
+            values.offset_ns[sound],
+            values.freq_ppb[sound],
+            values.path_delay_ns[sound],
+        )
+        if sound.any():
+            roomy = form.roomy(pattern, data[:, sound])
+            collector.alike.append(AlikeSamples(first, places[sound], chosen, roomy))
+        return sound
+
+    take_alike(lines, texts, form.pattern_of, read)
+    return lines.left()
+
+
+def _is_of_one_boot(
+    collector: _Collector, texts: list[str], left: Iterable[int], read_line: Callable[[str], LogEntry]
+) -> bool:
+    """Say whether a log has one boot of each host, for which its lines need no order."""
+    times: dict[str, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
+    for each in collector.alike:
+        times.setdefault(each.first.host, []).append((each.places, each.values.time_ns))
+    for place in left:
+        line = texts[place].rstrip("\r ")
+        if line.startswith("-- ") and (journal := _JOURNALCTL.match(line)) and journal["boot"]:
+            return False
+        try:
+            found = read_line(line) if line.strip() else None
+        except (ForeignLineError, DamagedLineError):
+            continue
+        if found is not None:
+            times.setdefault(found.host, []).append((np.array([place]), np.array([found.time_ns])))
+    for parts in times.values():
+        order = np.argsort(np.concatenate([places for places, _ in parts]), kind="stable")
+        time_ns = np.concatenate([part for _, part in parts])[order]
+        if (time_ns < np.maximum.accumulate(time_ns) - DISORDER_NS).any():
+            return False
+    return True
 
 
 _NO_TEXT = re.compile("[\x00\ufffd]")
 """What a loss of power, or bytes of another kind, leaves in a log."""
 _JOURNALCTL = re.compile(r"-- (?:(?P<boot>Reboot|Boot [0-9a-f]+)|Logs begin|Journal begins|No entries)\b")
 """Lines that journalctl adds of itself."""
-
-
-def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield number, text and whether it is whole of each line that is not empty."""
-    lines = text.split("\n")
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            yield number, line.rstrip("\r "), number < len(lines)
 
 
 def nanoseconds(text: str) -> int:
