@@ -126,10 +126,16 @@ def _service(
     died = None
     try:
         _wait_ready(stack, job, node_name)
+        is_abandoned = False
         try:
             yield
+        except (
+            GeneratorExit
+        ):  # as by a run that was killed: the next one ends what is left, and that is no death
+            is_abandoned = True
+            raise
         finally:
-            died = _exit_code(job) if node.powered else None
+            died = _exit_code(job) if node.powered and not is_abandoned else None
     finally:
         if node.powered:
             job.stop()

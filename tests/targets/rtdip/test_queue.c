@@ -12,13 +12,13 @@ static uint8_t listed[LISTED][RECORD_MAX_BYTES];
 static size_t sizes[LISTED];
 static unsigned int first, next; /* of the list, going round */
 
-static void check_oldest(struct queue *queue)
+static bool is_oldest(struct queue *queue)
 {
 	const uint8_t *oldest = queue_oldest(queue);
 
-	CHECK_INT(oldest != NULL, first != next);
-	if (oldest && first != next)
-		CHECK_INT(memcmp(oldest, listed[first % LISTED], sizes[first % LISTED]), 0);
+	if (!oldest || first == next)
+		return !oldest && first == next;
+	return !memcmp(oldest, listed[first % LISTED], sizes[first % LISTED]);
 }
 
 static size_t bytes_listed(void)
@@ -35,10 +35,11 @@ static void test_as_a_list(uint64_t seed)
 	struct random random = { seed };
 	struct queue queue = { 0 };
 	unsigned int refused = 0, emptied = 0;
+	bool is_sound = true;
 
 	first = next = 0;
 	CHECK(queue_fit(&queue, ROOM_BYTES));
-	for (int step = 0; step < STEPS && check_result() == 0; step++) {
+	for (int step = 0; step < STEPS && is_sound; step++) {
 		if (random_unit(&random) < 0.55) {
 			size_t size = (size_t)random_between(&random, 1, RECORD_MAX_BYTES);
 			uint8_t *record = listed[next % LISTED];
@@ -47,22 +48,26 @@ static void test_as_a_list(uint64_t seed)
 				record[i] = (uint8_t)random_bits(&random);
 			if (queue_put(&queue, record, size)) {
 				sizes[next++ % LISTED] = size;
-				CHECK(bytes_listed() <= ROOM_BYTES);
+				is_sound = bytes_listed() <= ROOM_BYTES;
 			} else {
 				refused++;
-				CHECK_THAT(first != next, "an empty queue of %d bytes has no room for %d", ROOM_BYTES, (int)size);
+				is_sound = first != next; /* an empty one has room */
 			}
 		} else if (first != next) {
 			queue_oldest(&queue);
 			queue_take(&queue, sizes[first++ % LISTED]);
 			emptied += first == next;
 		}
-		check_oldest(&queue);
+		is_sound = is_sound && is_oldest(&queue);
+		CHECK_THAT(is_sound, "seed %d, step %d: not as a list", (int)seed, step);
 	}
 	CHECK_THAT(refused > STEPS / 100 && emptied > STEPS / 1000, "full %u times, empty %u times", refused, emptied);
-	while (first != next)
-		queue_take(&queue, sizes[first++ % LISTED]);
-	CHECK(queue_fit(&queue, 0));
+	for (; first != next; first++) {
+		CHECK(is_oldest(&queue));
+		queue_take(&queue, sizes[first % LISTED]);
+	}
+	CHECK(queue_oldest(&queue) == NULL);
+	CHECK(queue_fit(&queue, 0) && queue.bytes == NULL);
 }
 
 int main(void)
