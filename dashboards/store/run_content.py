@@ -103,7 +103,7 @@ def put_points(
         wanted[ids[name], point.time_ns] = point
     new = [identity for identity in wanted if identity not in rows]
     other = [i for i in wanted if i in rows and (i not in before or not _same(wanted[i], before[i]))]
-    gone = [i for i in rows - wanted.keys() if not believed or (only and not _is_event(connection, i))]
+    gone = {i for i in rows - wanted.keys() if not believed or (only and not _is_event(connection, i))}
     connection.executemany("DELETE FROM point WHERE series = ? AND time_ns = ?", gone)
     try:
         connection.executemany(_PUT, [(number, *identity) for identity in new])
@@ -114,7 +114,7 @@ def put_points(
     connection.executemany(_PUT_AGAIN, other)
     changed = len(new) + len(other) + len(gone)
     if changed or not content:
-        kept = {identity: fields for identity, fields in before.items() if identity not in set(gone)}
+        kept = {identity: fields for identity, fields in before.items() if identity not in gone}
         fields = {identity: point.fields for identity, point in wanted.items()}
         write_content(connection, number, {**kept, **fields}.items())
     return changed

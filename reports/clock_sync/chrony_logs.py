@@ -180,12 +180,13 @@ class _Alike:
     def is_anothers(self, line: str) -> bool:
         return len(line.split()) != self.words.count
 
-    def values(self, pattern: Pattern, data: NDArray[np.uint8]) -> AlikeValues:
+    def values(self, pattern: Pattern, data: NDArray[np.uint8]) -> tuple[AlikeValues, NDArray[np.bool_]]:
         by_word = self._by_word(pattern, data)
         wanted = {self.words.offset, self.words.remaining, self.words.freq, self.words.delay} - {None}
         if not wanted <= by_word.keys():  # one is written without a point
             none = np.zeros(data.shape[1])
-            return AlikeValues(none > 0, none.astype(np.int64), none.astype(np.int64), none, none)
+            whole_none = none.astype(np.int64)
+            return AlikeValues(whole_none, whole_none, none, none, none > 0), none > 0
         offset = by_word[self.words.offset]
         sound = offset.fits(_NS)
         offset_ns = self.words.sign * offset.rounded(_NS)
@@ -204,10 +205,8 @@ class _Alike:
             sound &= delay.fits(_NS)
             path_delay_ns = delay.rounded(_NS) / 2
         time_ns, is_time = _times(data[:_DATE_COLUMNS], self.tai_utc_s)
-        return AlikeValues(sound & is_time, time_ns, offset_ns, freq_ppb, path_delay_ns)
-
-    def roomy(self, _pattern: Pattern, _data: NDArray[np.uint8]) -> int:
-        return 0
+        sound &= is_time
+        return AlikeValues(time_ns, offset_ns, freq_ppb, path_delay_ns, np.zeros(len(sound), bool)), sound
 
     def _by_word(self, pattern: Pattern, data: NDArray[np.uint8]) -> dict[int, Decimals]:
         """Return the numbers by the place of their word."""

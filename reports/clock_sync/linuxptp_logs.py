@@ -127,22 +127,19 @@ class _Alike:
         prefix = _LINUXPTP_PREFIX.fullmatch(line)
         return prefix is not None and prefix["program"] not in (self.program, None)
 
-    def values(self, pattern: Pattern, data: NDArray[np.uint8]) -> AlikeValues:
+    def values(self, pattern: Pattern, data: NDArray[np.uint8]) -> tuple[AlikeValues, NDArray[np.bool_]]:
         seconds, ms, offset_ns, freq_ppb, *delay = (
             whole(data[number.begin : number.end]) for number in pattern.numbers
         )
-        return AlikeValues(
-            np.ones(len(seconds), bool),
+        always = np.ones(len(seconds), bool)
+        values = AlikeValues(
             seconds * NS_PER_S + ms * NS_PER_MS,
             offset_ns,
             freq_ppb.astype(np.float64),
             delay[0].astype(np.float64) if delay else np.full(len(seconds), math.nan),
+            data[pattern.numbers[-1].begin] == ord(" ") if delay else ~always,
         )
-
-    def roomy(self, _pattern: Pattern, _data: NDArray[np.uint8]) -> int:
-        if len(_pattern.numbers) < _WITH_DELAY:
-            return 0
-        return int((_data[_pattern.numbers[-1].begin] == ord(" ")).sum())
+        return values, always
 
 
 _FIELDS: dict[str, tuple[Sign, int]] = {
@@ -151,8 +148,6 @@ _FIELDS: dict[str, tuple[Sign, int]] = {
     "delay": ("minus", 15),
 }
 """Of each number its sign, and in how many columns it is read together with others."""
-_WITH_DELAY = 5
-"""So many numbers has a line that ends with a delay."""
 
 
 def _linuxptp_line(line: str, program: str, offset_form: re.Pattern[str]) -> LogEntry:

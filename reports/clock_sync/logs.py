@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from itertools import compress
@@ -174,25 +174,36 @@ class AlikeSamples:
     Attributes:
         first: One of them; source, state, host and process are those of all.
         places: Of their lines, from 0.
-        values: Of each, time, offset, frequency and path delay, as `LogSample` has them.
-        roomy: How many have two spaces before the last number, where that tells whether a line was cut.
+        values: Of each, as `LogSample` has them.
     """
 
     first: LogSample
     places: NDArray[np.int64]
     values: AlikeValues
-    roomy: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AlikeValues:
-    """What lines say that are alike; all arrays have the same length. `sound`: those that can be read so."""
+    """What lines say that are alike. All arrays have the same length.
 
-    sound: NDArray[np.bool_]
+    `is_roomy`: the last number has two spaces before it, where that tells whether a line was cut.
+    """
+
     time_ns: NDArray[np.int64]
     offset_ns: NDArray[np.int64]
     freq_ppb: NDArray[np.float64]
     path_delay_ns: NDArray[np.float64]
+    is_roomy: NDArray[np.bool_]
+
+    def chosen(self, wanted: NDArray[np.bool_]) -> AlikeValues:
+        """Return what some of the lines say."""
+        return AlikeValues(
+            self.time_ns[wanted],
+            self.offset_ns[wanted],
+            self.freq_ppb[wanted],
+            self.path_delay_ns[wanted],
+            self.is_roomy[wanted],
+        )
 
 
 class AlikeForm(Protocol):
@@ -206,12 +217,8 @@ class AlikeForm(Protocol):
         """Say whether a line that was refused is refused whatever its numbers are."""
         ...
 
-    def values(self, pattern: Pattern, data: NDArray[np.uint8]) -> AlikeValues:
-        """Return what lines say that are alike, of their bytes: a row a column of theirs."""
-        ...
-
-    def roomy(self, _pattern: Pattern, _data: NDArray[np.uint8]) -> int:
-        """Return how many have two spaces before the last number; 0 where that tells nothing."""
+    def values(self, pattern: Pattern, data: NDArray[np.uint8]) -> tuple[AlikeValues, NDArray[np.bool_]]:
+        """Return what lines say that are alike, and which can be read so, of their bytes: a row a column."""
         ...
 
 
@@ -283,7 +290,7 @@ class _Collector:
             len(each.column) for one in self.samples.values() for each in one if each.column.startswith("  ")
         )
         for many in self.alike:
-            columns[len(many.first.column)] += many.roomy
+            columns[len(many.first.column)] += int(many.values.is_roomy.sum())
         columns = +columns
         if not columns:
             return
@@ -383,10 +390,9 @@ def read_lines(
     is_no_text = any(each in text for each in "\x00\ufffd")
     lines = text.split("\n")
     left: Iterable[int] = range(len(lines))
+    times: dict[str, list[tuple[int, int]]] = {}
     if form is not None and not is_no_text and len(lines) > LINES_MIN:
         left = _take_alike(collector, text, lines, read_line, form)
-        if clock == "monotonic" and not _is_of_one_boot(collector, lines, left, read_line):
-            collector, left = _Collector(), range(len(lines))
     for place in left:
         line, whole = lines[place].rstrip("\r "), place + 1 < len(lines)
         if not line.strip():
@@ -396,6 +402,8 @@ def read_lines(
                 raise DamagedLineError
             if line.startswith("-- ") and (journal := _JOURNALCTL.match(line)):
                 if journal["boot"]:
+                    if collector.alike:
+                        return read_lines(text, program, clock, read_line)
                     collector.reboot(*collector.last_ns)
                 raise ForeignLineError
             found = read_line(line)
@@ -407,11 +415,14 @@ def read_lines(
                 raise DamagedLineError
             if found is not None and clock == "monotonic":
                 collector.keep_time(found.host, found.time_ns)
+                times.setdefault(found.host, []).append((place, found.time_ns))
             collector.add(place + 1, found)
         except ForeignLineError:
             collector.foreign += 1
         except DamagedLineError:
             collector.damaged.append(place + 1)
+    if collector.alike and clock == "monotonic" and not _is_of_one_boot(collector.alike, times):
+        return read_lines(text, program, clock, read_line)
     return collector.log(program, clock)
 
 
@@ -440,44 +451,30 @@ def _take_alike(
             return np.ones(len(places), bool)
         if not isinstance(first, LogSample):
             return None
-        values = form.values(pattern, data)
-        sound = values.sound
-        chosen = AlikeValues(
-            sound[sound],
-            values.time_ns[sound],
-            values.offset_ns[sound],
-            values.freq_ppb[sound],
-            values.path_delay_ns[sound],
-        )
+        values, sound = form.values(pattern, data)
         if sound.any():
-            roomy = form.roomy(pattern, data[:, sound])
-            collector.alike.append(AlikeSamples(first, places[sound], chosen, roomy))
+            collector.alike.append(AlikeSamples(first, places[sound], values.chosen(sound)))
         return sound
 
     take_alike(lines, texts, form.pattern_of, read)
     return lines.left()
 
 
-def _is_of_one_boot(
-    collector: _Collector, texts: list[str], left: Iterable[int], read_line: Callable[[str], LogEntry]
-) -> bool:
-    """Say whether a log has one boot of each host, for which its lines need no order."""
-    times: dict[str, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
-    for each in collector.alike:
-        times.setdefault(each.first.host, []).append((each.places, each.values.time_ns))
-    for place in left:
-        line = texts[place].rstrip("\r ")
-        if line.startswith("-- ") and (journal := _JOURNALCTL.match(line)) and journal["boot"]:
-            return False
-        try:
-            found = read_line(line) if line.strip() else None
-        except (ForeignLineError, DamagedLineError):
-            continue
-        if found is not None:
-            times.setdefault(found.host, []).append((np.array([place]), np.array([found.time_ns])))
+def _is_of_one_boot(alike: Sequence[AlikeSamples], single: Mapping[str, Sequence[tuple[int, int]]]) -> bool:
+    """Say whether a log has one boot of each host, for which its lines need no order.
+
+    Args:
+        alike: What was read together.
+        single: Place and time of what was read line by line, by host.
+    """
+    times: dict[str, list[NDArray[np.int64]]] = {
+        host: [np.array(found, np.int64)] for host, found in single.items()
+    }
+    for each in alike:
+        times.setdefault(each.first.host, []).append(np.column_stack([each.places, each.values.time_ns]))
     for parts in times.values():
-        order = np.argsort(np.concatenate([places for places, _ in parts]), kind="stable")
-        time_ns = np.concatenate([part for _, part in parts])[order]
+        found = np.concatenate(parts)
+        time_ns = found[np.argsort(found[:, 0], kind="stable"), 1]
         if (time_ns < np.maximum.accumulate(time_ns) - DISORDER_NS).any():
             return False
     return True

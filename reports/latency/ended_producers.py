@@ -30,10 +30,12 @@ def ended_streams(recv: RecvResult, sends: Sequence[SendResult]) -> frozenset[in
 
 def load_cause(recv: RecvResult, ended: frozenset[int]) -> str:
     """Return why no stream may pass where producers ended early; '': the load was there, or none ended."""
+    if not ended:
+        return ""
     share = min(
         _share(recv, [1] * len(recv.streams)), _share(recv, [each.size_bytes for each in recv.streams])
     )
-    if not ended or share >= LOAD_MIN:
+    if share >= LOAD_MIN:
         return ""
     return f"incomplete: a producer ended early, {share:.0%} of the load came, {LOAD_MIN:.0%} are needed"
 

@@ -97,9 +97,12 @@ def load_replay(folder: Path) -> ReplayEvidence:
     proof = folder / STACK_PROOF
     recv = _try(lambda: recv_result(last_result(folder / "recv.ndjson")), problems)
     senders = sorted(folder.glob("send-*.ndjson"))
-    left = [path for path in senders if _has_result(path)]
-    sends = [_try(lambda path=path: send_result(last_result(path)), problems) for path in left]
-    silent = [f"{path.name}: no result: it did not come to its end" for path in senders if path not in left]
+    results = {path.name: _result_of(path) for path in senders}
+    found = [each for each in results.values() if each is not None]
+    sends = [_try(lambda each=each: send_result(each), problems) for each in found]
+    silent = [
+        f"{name}: no result: it did not come to its end" for name, each in results.items() if each is None
+    ]
     if proof.exists() and recv is not None:
         carried = _try(lambda: StackProof.read(proof), problems)
         problems += why_not_carried(carried, recv) if carried is not None else []
@@ -120,12 +123,12 @@ def load_replay(folder: Path) -> ReplayEvidence:
     )
 
 
-def _has_result(path: Path) -> bool:
+def _result_of(path: Path) -> object:
+    """Return the result of a producer; None: it left none."""
     try:
-        last_result(path)
+        return last_result(path)
     except RecordError:
-        return False
-    return True
+        return None
 
 
 def _try(read: Callable[[], T], problems: list[str]) -> T | None:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-WITH_ENDED_PRODUCERS = (0, 2, 1)
-"""Since this version of the consumer one takes its own streams; before, all of the replay."""
+from reports.rejudge.version import WITH_ENDED_PRODUCERS
+
 TENTHS = 9
 """Of the load, so many have to have come."""
 

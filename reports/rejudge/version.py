@@ -20,6 +20,8 @@ WITH_STACK_USED: Version = (0, 2)
 """Since then a replay says by which stack its programs were started, and each program what carried it."""
 WITH_ROUND_PAIRS: Version = (0, 2, 1)
 """Since then U of single messages is from neighbours among fourteen rounds or more."""
+WITH_ENDED_PRODUCERS: Version = (0, 2, 1)
+"""Since then a producer that ended early takes its own streams; before, all of the replay."""
 ALWAYS = ("outcome", "file_sizes_bytes", "asked", "problems", "failed_tests", "tests", "attempts")
 """Keys of the manifest of every run that came to its end, since then; `failed_tests` where a test failed."""
 OF_LATENCY = "excluded_miss_probability"
