@@ -165,8 +165,8 @@ WRAPPED: dict[str, bytes] = {
     "journal": in_json(SYSLOG_IDENTIFIER="ptp4l", _PID="812", _HOSTNAME="bench", MESSAGE="{1}").encode(),
     "journal with colours": in_json(MESSAGE=bytes, _COMM="ptp4l", _PID="812").encode(),
     "compose": PLAIN.replace("ptp4l[", "\x1b[36mptp4l-1    | \x1b[0mptp4l[").encode(),
-    "gzip": gzip.compress(PLAIN.encode()),
-    "gzip of docker": gzip.compress(in_json(log="{0}\n", stream="stderr", time="").encode()),
+    "gzip": gzip.compress(PLAIN.encode(), mtime=0),
+    "gzip of docker": gzip.compress(in_json(log="{0}\n", stream="stderr", time="").encode(), mtime=0),
 }
 
 
