@@ -3,6 +3,6 @@
 #define BW_VERSION_H
 
 /* Of all tools; their results carry it. */
-#define BW_VERSION "0.2.1"
+#define BW_VERSION "0.2.2"
 
 #endif

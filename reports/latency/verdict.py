@@ -230,7 +230,7 @@ def _attribute(
     """Judge a maximum that does not pass: message by message, without what the machine took from each."""
     band_ns = int(uncertainty.expanded)
     upper_ns = int(requirement.limit.upper or 0)
-    taken = _taken_from(replay, band_ns)
+    taken, known = _taken_from(replay, band_ns), _taken_from(replay, band_ns, known=True)
     late = [
         miss
         for miss in replay.misses
@@ -238,15 +238,18 @@ def _attribute(
     ]
     rests_ns: list[int] = []
     explained: list[int] = []
+    unclaimed = 0
     for miss in late:
         whole_ns = miss.received_minus_scheduled_ns
         own_ns = whole_ns if requirement.of_sender else miss.received_minus_sent_ns
         if own_ns is not None:
             own_ns = min(own_ns, whole_ns)  # what was sent early is late by its schedule alone
             rests_ns.append(own_ns - taken(miss, own_ns))
-        took_ns = taken(miss, whole_ns)
+        took_ns = known(miss, whole_ns)
         if took_ns and whole_ns - took_ns <= upper_ns - band_ns:
             explained.append(took_ns)
+        elif whole_ns - taken(miss, whole_ns) <= upper_ns - band_ns:
+            unclaimed += 1
     own = stream.received_minus_scheduled if requirement.of_sender else stream.received_minus_sent
     if _has_unlogged(stream, own, late, upper_ns + band_ns):
         rests_ns.append(min(own.max_ns or 0, stream.received_minus_scheduled.max_ns or 0))
@@ -269,6 +272,8 @@ def _attribute(
         if (stream.received_minus_sent.max_ns or 0) > upper_ns + band_ns:
             count = len(late) + max(0, unlogged)
             reason = f"{judged.reason}; the machine explains {len(explained)} of {count} late messages"
+    if unclaimed:
+        reason += f"; time that nobody claims may explain {unclaimed} (interrupts: the target's, too)"
     verdict = Verdict("inconclusive", judged.margin, reason)
     return StreamVerdict(verdict, uncertainty, "marginal", len(explained))
 
@@ -309,15 +314,20 @@ def _cause(stream: StreamResult, requirement: StreamRequirement, worst_ns: int, 
     return f"received - sent{without}: {format_value(worst_ns, 'ns')}"
 
 
-def _taken_from(replay: ReplayResults, slack_ns: int) -> Callable[[Miss, int], int]:
+def _taken_from(replay: ReplayResults, slack_ns: int, *, known: bool = False) -> Callable[[Miss, int], int]:
     """Return what tells the most that the machine took from a message during its last so many ns.
 
     The message's way is widened by U of the stream at both ends, because the two clocks are known no better.
+
+    Args:
+        replay: As it is judged.
+        slack_ns: U of the stream.
+        known: Only what is known to have been the machine's; else also what may have been.
     """
     by_witness = witness_time(replay)
     if replay.witness is None or by_witness is None:
         return lambda _miss, _length_ns: 0
-    machine = TakenTime.of(replay.witness, replay.emulator_pauses)
+    machine = TakenTime.of(replay.witness, replay.emulator_pauses, known=known)
 
     def most_ns(miss: Miss, length_ns: int) -> int:
         received_ns = by_witness(miss.received_local_tai_ns)

@@ -32,6 +32,14 @@ SLACK = 0.001
 
 
 @dataclass(frozen=True)
+class Machines:
+    """What the machine took at the most, and what it is known to have taken."""
+
+    most: Machine
+    known: Machine
+
+
+@dataclass(frozen=True)
 class Finding:
     """What a replay says of a stream: `standing` as docs/latency.md names it."""
 
@@ -67,10 +75,17 @@ class ReplayFolder:
         self.consumer_plan = tomllib.loads(consumer.read_text("utf-8")) if consumer.exists() else self.plan
 
     @cached_property
-    def machines(self) -> tuple[Machine, Machine]:
+    def machines(self) -> tuple[Machines, Machines]:
         """Return the machine, with the utilisation as measured and as it may have been rounded."""
         emulation = self.path / "emulation.ndjson"
-        return machine_of(self.witness, emulation), machine_of(self.witness, emulation, SLACK)
+        measured, rounded = (
+            Machines(
+                machine_of(self.witness, emulation, slack),
+                machine_of(self.witness, emulation, slack, claimed=True),
+            )
+            for slack in (0.0, SLACK)
+        )
+        return measured, rounded
 
     def stream(self, stream_id: int) -> Mapping[str, Any]:
         """Return what the consumer says of a stream; raises ValueError."""
@@ -174,7 +189,7 @@ class ReplayFolder:
         stream: Mapping[str, Any],
         record: Record,
         u: float,
-        machine: Machine,
+        machine: Machines,
     ) -> str:
         whole = stream["received_minus_scheduled"]
         limit = record["limit"]["upper"]
@@ -204,9 +219,9 @@ class ReplayFolder:
             if way is not None:
                 way = min(way, length)
                 rests.append(
-                    way - (machine.took(int(end - way - u), int(end + u)) if end is not None else 0.0)
+                    way - (machine.most.took(int(end - way - u), int(end + u)) if end is not None else 0.0)
                 )
-            took = machine.took(int(end - length - u), int(end + u)) if end is not None else 0.0
+            took = machine.known.took(int(end - length - u), int(end + u)) if end is not None else 0.0
             explained += bool(took) and length - took <= limit - u
         if max(rests, default=0) > limit + u or self._is_hidden(stream, late, limit + u):
             return "over"

@@ -73,18 +73,21 @@ def _union(pauses: Sequence[Pause]) -> list[Pause]:
     return found
 
 
-def machine_of(witness: Mapping[str, Any] | None, emulation: Path, slack: float = 0.0) -> Machine:
+def machine_of(
+    witness: Mapping[str, Any] | None, emulation: Path, slack: float = 0.0, *, claimed: bool = False
+) -> Machine:
     """Return the machine of a replay.
 
     Args:
         witness: Result of the witness; None: there was none, and nothing is put down to the machine.
         emulation: `emulation.ndjson`; it need not be there.
         slack: Added to the utilisation.
+        claimed: Leave out what nobody claims.
     """
     if witness is None:
         return Machine((), 0.0)
     period = int(witness.get("period_ns") or 0)
-    pauses = less_target(witness, period)
+    pauses = less_target(witness, period, claimed=claimed)
     if emulation.exists():
         for line in emulation.read_text("utf-8").splitlines():
             data = json.loads(line)
@@ -94,22 +97,27 @@ def machine_of(witness: Mapping[str, Any] | None, emulation: Path, slack: float 
     return Machine(pauses, max(known) + slack if known else 0.0)
 
 
-def less_target(witness: Mapping[str, Any], earlier: int) -> list[Pause]:
+def less_target(witness: Mapping[str, Any], earlier: int, *, claimed: bool = False) -> list[Pause]:
     """Return the windows of a witness without what the target ran in each.
 
     Of a target that has CPUs of its own, and in the version before, nothing is said of it; null where the
-    account failed.
+    account failed. Likewise of what nobody claims, which CPUs tell that are kept awake.
 
     Args:
         witness: Its result.
         earlier: So long before a window a pause may have begun, ns; at most the time between two wake-ups.
+        claimed: Without what nobody claims, too.
     """
     period = int(witness.get("period_ns") or 0)
-    ran = witness.get("target_ran_ns", [0] * len(witness["windows"]))
-    if ran is None:
+    nothing = [0] * len(witness["windows"])
+    ran = witness.get("target_ran_ns", nothing)
+    idle = witness.get("unclaimed_ns", nothing) if claimed else nothing
+    if ran is None or idle is None:
         return []
-    seen = zip(witness["windows"], ran, strict=True)
-    left = [(max(start - earlier, start - period + own), end) for (start, end, _cpu), own in seen]
+    seen = zip(witness["windows"], ran, idle, strict=True)
+    left = [
+        (max(start - earlier, start - period + own + rest), end) for (start, end, _cpu), own, rest in seen
+    ]
     return [(begin, end) for begin, end in left if begin < end]
 
 

@@ -176,7 +176,7 @@ def _pauses(witness: Path) -> Pauses:
     answer = read_result(witness)
     if answer is None:
         raise ValueError(f"{witness.name}: no result")
-    return Pauses(less_target(answer, 0))
+    return Pauses(less_target(answer, 0, claimed=True))
 
 
 def _pair(folder: Path, facts: Json, exchange: Json, clock: Json | None, pauses: Pauses) -> Pair:

@@ -12,6 +12,7 @@ from typing import Any, cast
 from reports.rejudge.answers import json_lines
 from reports.rejudge.arithmetic import TOLERANCE, Record
 from reports.rejudge.summary import summary_objections
+from reports.rejudge.version import WITH_UNCLAIMED
 
 Json = Mapping[str, Any]
 
@@ -70,8 +71,11 @@ def _answer_objections(answer: Json, manifest: Json) -> Iterator[str]:
         yield f"version is {version}, the manifest has {wanted}"
     if WITNESS_SAYS.issubset(answer) and not answer["windows_dropped"]:
         yield from _stall_objections(answer)
-    if answer.get("target_ran_ns") is not None:
-        yield from _target_objections(answer)
+    if "unclaimed_ns" not in answer and _must_say_unclaimed(answer):
+        yield "unclaimed_ns is missing, and this version of a witness that keeps CPUs awake always has it"
+    for key in ("target_ran_ns", "unclaimed_ns"):
+        if answer.get(key) is not None:
+            yield from _share_objections(answer, key)
     of_streams = "streams" in answer  # those are looked at with the latencies
     for place, summary in () if of_streams else _summaries(answer):
         yield from (f"{place}: {said}" for said in summary_objections(summary))
@@ -116,16 +120,25 @@ def _stall_objections(answer: Json) -> Iterator[str]:
         yield f"stalled_fraction is {answer['stalled_fraction']}, the times give {fraction:.9f}"
 
 
-def _target_objections(answer: Json) -> Iterator[str]:
-    """Hold what the target ran against the time between two wake-ups, in which it ran that."""
-    windows, ran_ns = answer["windows"], answer["target_ran_ns"]
+def _must_say_unclaimed(answer: Json) -> bool:
+    """Say whether an answer is that of a witness which kept CPUs awake, and of a version that tells more."""
+    if answer.get("tool") != "bw-traffic witness":
+        return False
+    version = tuple(int(number) for number in str(answer["version"]).split("."))
+    is_awake = any(cpu.get("utilisation") is not None for cpu in answer["cpus"])
+    return is_awake and version >= WITH_UNCLAIMED
+
+
+def _share_objections(answer: Json, key: str) -> Iterator[str]:
+    """Hold a share of the time between two wake-ups against that time."""
+    windows, ran_ns = answer["windows"], answer[key]
     if len(windows) != len(ran_ns):
-        yield f"target_ran_ns is of {len(ran_ns)} windows, there are {len(windows)}"
+        yield f"{key} is of {len(ran_ns)} windows, there are {len(windows)}"
         return
     for (begin, end, cpu), own in zip(windows, ran_ns, strict=True):
         longest = end - begin + answer["period_ns"]
         if not 0 <= own <= longest + CLOCKS_APART_NS:
-            yield f"target_ran_ns: {own} ns on CPU {cpu}, from one wake-up to the next {longest} ns"
+            yield f"{key}: {own} ns on CPU {cpu}, from one wake-up to the next {longest} ns"
 
 
 def _miss_objections(miss: Json) -> Iterator[str]:

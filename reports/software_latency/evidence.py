@@ -348,8 +348,8 @@ def _by_reference(local_ns: np.ndarray, clock: DeviceClock | None) -> np.ndarray
 
 
 def _in_pauses(from_ns: np.ndarray, to_ns: np.ndarray, pauses: WitnessResult) -> np.ndarray:
-    """Return which intervals touch a pause of the machine, shape (n,)."""
+    """Return which intervals touch what is known to be a pause of the machine, shape (n,)."""
     touched = np.zeros(len(from_ns), np.bool_)
-    for start_ns, end_ns in pauses.pauses(overdue=True):
+    for start_ns, end_ns in pauses.pauses(overdue=True, known=True):
         touched |= (from_ns < end_ns) & (to_ns > start_ns)
     return touched

@@ -168,6 +168,8 @@ class WitnessResult:
         period_ns: Between two wake-ups: a window may have begun so much earlier. 0: an older tool, not said.
         target_ran_ns: What the target ran on the CPU of each window since the wake-up before; empty: it has
             CPUs of its own, or an older tool. None: it was to be counted and could not.
+        unclaimed_ns: Of the same time, what neither a process nor a hypervisor is known to have taken: idle,
+            interrupts. Empty and None likewise; a CPU that is not kept awake tells nothing of it.
     """
 
     cpus: tuple[WitnessCpu, ...]
@@ -176,22 +178,26 @@ class WitnessResult:
     windows_dropped: int
     period_ns: int = 0
     target_ran_ns: tuple[int, ...] | None = ()
+    unclaimed_ns: tuple[int, ...] | None = ()
 
-    def pauses(self, *, overdue: bool = False) -> list[tuple[int, int]]:
+    def pauses(self, *, overdue: bool = False, known: bool = False) -> list[tuple[int, int]]:
         """Return (start, end) of what may have been the machine's: no more than the target left of it.
 
         Where it is not known what the target ran, nothing is.
 
         Args:
             overdue: Only from when the wake-up was due; else a pause may have begun a period before.
+            known: Only what is known to have been the machine's: without what nobody claims.
         """
         earlier_ns = 0 if overdue else self.period_ns
-        if self.target_ran_ns is None:
+        if self.target_ran_ns is None or (known and self.unclaimed_ns is None):
             return []
-        ran_ns = self.target_ran_ns or (0,) * len(self.windows)
+        nothing = (0,) * len(self.windows)
+        ran_ns = self.target_ran_ns or nothing
+        unclaimed_ns = (known and self.unclaimed_ns) or nothing
         seen = [
-            (max(start - earlier_ns, start - self.period_ns + ran), end)
-            for (start, end, _cpu), ran in zip(self.windows, ran_ns, strict=True)
+            (max(start - earlier_ns, start - self.period_ns + ran + unclaimed), end)
+            for (start, end, _cpu), ran, unclaimed in zip(self.windows, ran_ns, unclaimed_ns, strict=True)
         ]
         return [(start, end) for start, end in seen if start < end]
 
@@ -406,13 +412,13 @@ def witness_result(data: object) -> WitnessResult:
         windows=triples(reader, "windows"),
         windows_dropped=reader.get("windows_dropped", int),
         period_ns=int(reader.optional_number("period_ns") or 0),
-        target_ran_ns=_target_ran_ns(reader),
+        target_ran_ns=_of_windows(reader, "target_ran_ns"),
+        unclaimed_ns=_of_windows(reader, "unclaimed_ns"),
     )
 
 
-def _target_ran_ns(reader: Reader) -> tuple[int, ...] | None:
-    """Return what the target ran in each window; raises RecordError where it is not of each."""
-    key = "target_ran_ns"
+def _of_windows(reader: Reader, key: str) -> tuple[int, ...] | None:
+    """Return a time of each window; (): there is none, None: unknown. RecordError where it is not of each."""
     if not reader.has(key):
         return ()
     if reader.data[key] is None:

@@ -47,18 +47,29 @@ class TakenTime:
     utilisation_permille: int
 
     @classmethod
-    def of(cls, witness: WitnessResult, emulator_pauses: Sequence[tuple[int, int]] = ()) -> TakenTime:
+    def of(
+        cls,
+        witness: WitnessResult,
+        emulator_pauses: Sequence[tuple[int, int]] = (),
+        *,
+        known: bool = False,
+    ) -> TakenTime:
         """Return what a witness saw, and what an emulator did not run.
 
         A pause may have begun as long as one wake-up interval before the wake-up that it delayed: so much
         earlier it is taken to begin, and to be shorter by what the target itself ran since then; those of an
         emulator are as long as they are given. Without a measured
         utilisation nothing is put down to working off.
+
+        Args:
+            witness: Its result.
+            emulator_pauses: (start, end) of each, in ns.
+            known: Without what nobody claims: it may have been the target's, by interrupts.
         """
         utilisation = min(witness.utilisation_permille or 0, UTILISATION_MAX_PERMILLE)
         starts: list[int] = []
         ends: list[int] = []
-        for begun, end in sorted([*witness.pauses(), *emulator_pauses]):
+        for begun, end in sorted([*witness.pauses(known=known), *emulator_pauses]):
             if ends and begun <= ends[-1]:
                 ends[-1] = max(ends[-1], end)
             elif end > begun:

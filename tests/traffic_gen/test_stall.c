@@ -7,14 +7,15 @@
 
 static void check_log(void)
 {
+	const struct stall_shares none = { 0 }, some = { .target_ran_ns = 40, .unclaimed_ns = 7 };
 	struct stall_log log;
 
 	CHECK_INT(stall_log_init(&log, 3, 100, 2), 0);
-	stall_log_take(&log, 100, 1000, 0); /* at the threshold: none */
+	stall_log_take(&log, 100, 1000, none); /* at the threshold: none */
 	CHECK_INT(log.stalls, 0);
-	stall_log_take(&log, 101, 2000, 0);
-	stall_log_take(&log, 500, 3000, 40);
-	stall_log_take(&log, 200, 4000, 0); /* finds no room */
+	stall_log_take(&log, 101, 2000, none);
+	stall_log_take(&log, 500, 3000, some);
+	stall_log_take(&log, 200, 4000, none); /* finds no room */
 	CHECK_INT(log.samples, 4);
 	CHECK_INT(log.stalls, 3);
 	CHECK_INT(log.stalled_ns, 801);
@@ -22,7 +23,8 @@ static void check_log(void)
 	CHECK_INT(log.window_count, 2);
 	CHECK_INT(log.windows[1].start_tai_ns, 2500);
 	CHECK_INT(log.windows[1].end_tai_ns, 3000);
-	CHECK_INT(log.windows[1].target_ran_ns, 40);
+	CHECK_INT(log.windows[1].shares.target_ran_ns, 40);
+	CHECK_INT(log.windows[1].shares.unclaimed_ns, 7);
 	CHECK_INT(log.windows[1].cpu, 3);
 	CHECK_INT(log.dropped, 1);
 	CHECK_INT(log.dropped_ns, 200);

@@ -35,6 +35,22 @@ while tai_ns() - start_ns < 40_000_000:
 print(start_ns, tai_ns())
 """
 
+# Makes interrupts on a CPU five times: all timers that there may be, at one instant. Sleeps meanwhile.
+TIMERS = """
+import ctypes, os, resource, struct, sys, time
+_, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+os.sched_setaffinity(0, {int(sys.argv[1])})
+libc = ctypes.CDLL(None)
+timers = [libc.timerfd_create(time.CLOCK_MONOTONIC, 0) for _ in range(min(limit, 100_000) - 100)]
+for _ in range(5):
+    instant_ns = time.monotonic_ns() + 300_000_000
+    when = struct.pack("qqqq", 0, 0, *divmod(instant_ns, 10**9))
+    for timer in timers:
+        libc.timerfd_settime(timer, 1, when, None)
+    time.sleep(max(0.0, (instant_ns - time.monotonic_ns()) / 1e9) + 0.05)
+"""
+
 # Wants all of a CPU, in a thread that is not its first, and prints the thread's number. Tests may run in the
 # idle class, which gets nothing for seconds: this does not.
 SPINNER = """
@@ -247,6 +263,47 @@ def test_what_others_want_of_an_awake_cpu_is_not_idle(bw_traffic: Path) -> None:
     assert busy_ns > 0
     assert entry["idle_ns"] <= result["elapsed_ns"] - busy_ns
     assert entry["utilisation"] >= busy_ns / result["elapsed_ns"] - 1e-6
+
+
+@pytest.mark.simulated
+@pytest.mark.timed
+def test_what_interrupts_took_of_an_awake_cpu_is_claimed_by_nobody(bw_traffic: Path) -> None:
+    """They stall the witness as a pause of the machine does, and may be the target's own."""
+    cpu = max(os.sched_getaffinity(0))
+    arguments = ["--cpu", str(cpu), "--awake", "--period-us", "250", "--threshold-us", "500"]
+    with _witness(bw_traffic, *arguments) as process:
+        subprocess.run([sys.executable, "-c", TIMERS, str(cpu)], check=True)
+        process.send_signal(signal.SIGTERM)
+        result = _result(process)
+    between_ns = [end - start + 250_000 for start, end, _cpu in result["windows"]]
+    unclaimed_ns = result["unclaimed_ns"]
+    assert len(unclaimed_ns) == len(between_ns)
+    assert all(0 <= own <= longest + 1000 for own, longest in zip(unclaimed_ns, between_ns, strict=True))
+    # Without interrupts nobody claims more than the period before a wake-up was due.
+    assert max(unclaimed_ns) > 3 * 250_000
+
+
+@pytest.mark.simulated
+@pytest.mark.timed
+def test_what_another_process_took_of_an_awake_cpu_is_claimed(bw_traffic: Path, repository: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    with _witness(bw_traffic, "--cpu", str(cpu), "--awake", "--period-us", "250") as process:
+        subprocess.run([sys.executable, "-c", HOG, str(cpu)], cwd=repository, capture_output=True, check=True)
+        process.send_signal(signal.SIGTERM)
+        result = _result(process)
+    held = [
+        (end - start, unclaimed)
+        for (start, end, _cpu), unclaimed in zip(result["windows"], result["unclaimed_ns"], strict=True)
+        if end - start > 35_000_000
+    ]
+    assert held
+    assert all(unclaimed < length / 2 for length, unclaimed in held)
+
+
+def test_a_cpu_that_may_sleep_tells_nothing_of_who_claims_it(bw_traffic: Path) -> None:
+    with _witness(bw_traffic, "--duration-ms", "50") as process:
+        result = _result(process)
+    assert "unclaimed_ns" not in result
 
 
 def test_threads_of_others_are_read_until_they_end(bw_traffic: Path) -> None:

@@ -232,6 +232,12 @@ int port_thread_set_cpus(const int *cpus, int count);
 void port_thread_yield(void);
 /** CPU time of the calling thread so far. */
 int64_t port_thread_cpu_ns(void);
+/**
+ * Read the CPU time so far of a thread of this process that is not joined yet. Safe in real-time threads.
+ *
+ * @return 0, -ESRCH when it has ended, or -ENOTSUP
+ */
+int port_thread_ran_ns(const struct port_thread *thread, int64_t *cpu_ns);
 
 struct port_thread_time; /* opaque: CPU time of a thread of any process */
 
@@ -272,6 +278,13 @@ int port_cpu_count(void);
 int port_cpu_at(int index);
 /** Time stolen from a CPU by the hypervisor since boot. @return 0, or -ENOTSUP */
 int port_cpu_steal_ns(int cpu, int64_t *steal_ns);
+/**
+ * Read the time of interrupts on a CPU since boot, to a clock tick, where the system counts it apart from the threads that
+ * they interrupt. Safe in real-time threads.
+ *
+ * @return 0, or -ENOTSUP: it is part of those threads' time
+ */
+int port_cpu_interrupts_ns(int cpu, int64_t *interrupts_ns);
 
 /* ---- process --------------------------------------------------------------------------------------------------- */
 

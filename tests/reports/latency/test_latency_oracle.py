@@ -45,6 +45,7 @@ class Case:
     messages: tuple[Message, ...]
     pauses: tuple[tuple[int, int, int], ...]
     target_ran_ns: tuple[int, ...] | None
+    unclaimed_ns: tuple[int, ...] | None
     band_ns: int
     utilisation: float | None
     n_required: int
@@ -72,10 +73,12 @@ def draw(rng: random.Random) -> Case:
     ran = tuple(
         rng.choice((0, 0, rng.randrange(PERIOD_NS), end - start + PERIOD_NS)) for start, end, _cpu in pauses
     )
+    nobody = tuple(rng.choice((0, 0, rng.randrange(end - start + PERIOD_NS))) for start, end, _cpu in pauses)
     return Case(
         messages=tuple(messages),
         pauses=tuple(pauses),
         target_ran_ns=rng.choice((ran, ran, ran, (), None)),
+        unclaimed_ns=rng.choice((nobody, nobody, nobody, (), None)),
         band_ns=rng.choice((0, 200 * US, 1_500 * US)),
         utilisation=rng.choice((None, 0.0, 0.25, 0.9)),
         n_required=rng.choice((1, 1, 1, 3)),
@@ -87,15 +90,16 @@ def draw(rng: random.Random) -> Case:
 # -- the oracle
 
 
-def taken(case: Case, begin: int, end: int) -> Fraction:
-    """T of the document: o + rho o + V(b), at most e - b."""
+def taken(case: Case, begin: int, end: int, *, claimed: bool = False) -> Fraction:
+    """T of the document, or its K where `claimed`: o + rho o + V(b), at most e - b."""
     begin, end = begin - case.band_ns, end + case.band_ns
     rho = min(Fraction(case.utilisation or 0), Fraction(1, 2))
     away: list[tuple[int, int]] = []
-    if case.target_ran_ns is not None:
+    if case.target_ran_ns is not None and not (claimed and case.unclaimed_ns is None):
         for number, (start, stop, _cpu) in enumerate(case.pauses):
-            of_target = case.target_ran_ns[number] if case.target_ran_ns else 0
-            away.append((min(stop, start - PERIOD_NS + of_target), stop))
+            less = case.target_ran_ns[number] if case.target_ran_ns else 0
+            less += case.unclaimed_ns[number] if claimed and case.unclaimed_ns else 0
+            away.append((min(stop, start - PERIOD_NS + less), stop))
     marks = sorted({begin, end, *(mark for pause in away for mark in pause)})
     piled_up = Fraction(0)
     paused = 0
@@ -132,7 +136,8 @@ def expected(case: Case) -> str:
         return "over"
     near = [m for m in unlogged if m.received - m.scheduled > LIMIT_NS - case.band_ns]
     rests = [
-        m.received - m.scheduled - taken(case, m.scheduled, m.received) <= LIMIT_NS - case.band_ns
+        m.received - m.scheduled - taken(case, m.scheduled, m.received, claimed=True)
+        <= LIMIT_NS - case.band_ns
         for m in late
     ]
     return "explained" if late and not near and all(rests) else "marginal"
@@ -171,7 +176,7 @@ def replay_of(case: Case) -> ReplayResults:
     return ReplayResults(
         recv=recv,
         clock_of_producer={1: "host"},
-        witness=WitnessResult(cpus, 0.0, case.pauses, 0, PERIOD_NS, case.target_ran_ns),
+        witness=WitnessResult(cpus, 0.0, case.pauses, 0, PERIOD_NS, case.target_ran_ns, case.unclaimed_ns),
         misses=misses,
         extra_parts=[UncertaintyPart("clock", "bound", case.band_ns)],
     )

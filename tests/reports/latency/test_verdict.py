@@ -152,16 +152,39 @@ def test_a_stall_in_which_the_target_itself_ran_excuses_nothing(
     assert judged(dataclasses.replace(replay, witness=counted), 33).standing == standing
 
 
-def test_what_the_target_ran_is_of_each_window(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("unclaimed_share", "standing"),
+    [(0.0, "explained"), (0.5, "marginal"), (1.0, "marginal"), (None, "marginal")],
+    ids=["all is claimed", "half", "nobody claims it", "not known"],
+)
+def test_a_stall_that_nobody_claims_neither_excuses_nor_fails(
+    tmp_path: Path, unclaimed_share: float | None, standing: str
+):
+    """It may be of interrupts, which a target makes as well as a machine."""
+    replay = replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
+    witness = replay.witness
+    assert witness is not None
+    unclaimed_ns = None
+    if unclaimed_share is not None:
+        lengths = [end - start + witness.period_ns for start, end, _cpu in witness.windows]
+        unclaimed_ns = tuple(int(unclaimed_share * length) for length in lengths)
+    counted: WitnessResult = dataclasses.replace(witness, unclaimed_ns=unclaimed_ns)
+    found = judged(dataclasses.replace(replay, witness=counted), 33)
+    assert found.standing == standing
+    assert ("nobody claims" in found.verdict.reason) is (standing == "marginal")
+
+
+def test_a_share_of_a_pause_is_of_each_window(tmp_path: Path):
     replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
     answer = json.loads((tmp_path / "witness.ndjson").read_text().splitlines()[-1])
-    assert witness_result(answer).target_ran_ns == ()
-    assert witness_result({**answer, "target_ran_ns": None}).target_ran_ns is None
     of_each = [0] * len(answer["windows"])
-    assert witness_result({**answer, "target_ran_ns": of_each}).target_ran_ns == tuple(of_each)
-    for wrong in (of_each[1:], [-1, *of_each[1:]], [True, *of_each[1:]]):
-        with pytest.raises(RecordError, match="target_ran_ns: expected a whole number, 0 or more, of each"):
-            witness_result({**answer, "target_ran_ns": wrong})
+    for key in ("target_ran_ns", "unclaimed_ns"):
+        assert getattr(witness_result(answer), key) == ()
+        assert getattr(witness_result({**answer, key: None}), key) is None
+        assert getattr(witness_result({**answer, key: of_each}), key) == tuple(of_each)
+        for wrong in (of_each[1:], [-1, *of_each[1:]], [True, *of_each[1:]]):
+            with pytest.raises(RecordError, match=f"{key}: expected a whole number, 0 or more, of each"):
+                witness_result({**answer, key: wrong})
 
 
 def test_one_miss_that_nothing_explains_still_fails_the_stream(tmp_path: Path):

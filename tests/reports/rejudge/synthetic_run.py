@@ -220,6 +220,10 @@ def _witness(rng: random.Random, misses: list[Json], expected: int) -> Json:
         windows.append([begin, begin + rng.randrange(100 * US, 9_000 * US), rng.randrange(2)])
     ran = [rng.choice((0, rng.randrange(250 * US), end - begin + 250 * US)) for begin, end, _cpu in windows]
     of_target: Json = rng.choice(({}, {}, {"target_ran_ns": ran}, {"target_ran_ns": None}))
+    nobody = [rng.choice((0, rng.randrange(end - begin + 250 * US))) for begin, end, _cpu in windows]
+    of_nobody: Json = rng.choice(
+        ({}, {"unclaimed_ns": nobody}, {"unclaimed_ns": nobody}, {"unclaimed_ns": None})
+    )
     cpus: list[Json] = []
     for cpu in range(2):
         lengths = [end - begin for begin, end, own in windows if own == cpu]
@@ -231,7 +235,7 @@ def _witness(rng: random.Random, misses: list[Json], expected: int) -> Json:
     return {
         "type": "result", "tool": "bw-traffic witness", "version": "0.1.0", "complete": True, "cpus": cpus,
         "stalled_fraction": 0.0004, "windows": windows, "windows_dropped": 0, "period_ns": 250_000,
-        "threshold_ns": 100_000, **of_target,
+        "threshold_ns": 100_000, **of_target, **of_nobody,
     }  # fmt: skip
 
 

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time_units.h"
+
 enum { STACK_BYTES = 256 * 1024, THREAD_NAME_BYTES = 16 };
 
 struct port_thread {
@@ -35,6 +37,9 @@ struct port_thread_time {
 };
 
 enum { ACCOUNT_BYTES_MAX = 16384 }; /* some 800 CPUs of 20 digits */
+
+/* Of a CPU in /proc/stat: its times, and the room for the lines of all CPUs, which stand first. */
+enum { CPU_HARD_INTERRUPTS = 5, CPU_SOFT_INTERRUPTS = 6, CPU_STOLEN = 7, CPU_TIMES = 8, STAT_BYTES_MAX = 65536 };
 
 struct port_cpu_account {
 	int file; /* cpuacct.usage_percpu: time in ns, CPU by CPU from 0 on */
@@ -185,7 +190,21 @@ int64_t port_thread_cpu_ns(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts); /* cannot fail */
-	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+int port_thread_ran_ns(const struct port_thread *thread, int64_t *cpu_ns)
+{
+	struct timespec ts;
+	clockid_t clock;
+	int err = pthread_getcpuclockid(thread->thread, &clock);
+
+	if (err)
+		return -err;
+	if (clock_gettime(clock, &ts))
+		return -ESRCH;
+	*cpu_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	return 0;
 }
 
 /*
@@ -318,26 +337,60 @@ int port_cpu_at(int index)
 	return PORT_CPU_ANY;
 }
 
+/* Find the line of a CPU in /proc/stat and read its eight times. Return 0, or -ENOTSUP. */
+static int read_cpu_times(int cpu, long long ticks[CPU_TIMES])
+{
+	char text[STAT_BYTES_MAX], name[16];
+	int file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t length;
+	const char *line;
+
+	if (file < 0)
+		return -ENOTSUP;
+	length = read(file, text, sizeof(text) - 1);
+	close(file);
+	if (length <= 0)
+		return -ENOTSUP;
+	text[length] = '\0';
+	snprintf(name, sizeof(name), "\ncpu%d ", cpu);
+	line = strstr(text, name);
+	if (!line)
+		return -ENOTSUP;
+	line += strlen(name);
+	for (int i = 0; i < CPU_TIMES; i++) {
+		char *end;
+
+		ticks[i] = strtoll(line, &end, 10);
+		if (end == line)
+			return -ENOTSUP;
+		line = end;
+	}
+	return 0;
+}
+
 int port_cpu_steal_ns(int cpu, int64_t *steal_ns)
 {
-	char line[256], name[16];
-	long long user, nice, system, idle, iowait, irq, softirq, steal;
-	FILE *file = fopen("/proc/stat", "re");
-	int err = -ENOTSUP;
+	long long ticks[CPU_TIMES];
+	int err = read_cpu_times(cpu, ticks);
 
-	if (!file)
-		return err;
-	snprintf(name, sizeof(name), "cpu%d ", cpu);
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, name, strlen(name)) != 0)
-			continue;
-		if (sscanf(line + strlen(name), "%lld %lld %lld %lld %lld %lld %lld %lld", &user, &nice, &system, &idle,
-			   &iowait, &irq, &softirq, &steal) == 8) {
-			*steal_ns = steal * (INT64_C(1000000000) / sysconf(_SC_CLK_TCK));
-			err = 0;
-		}
-		break;
-	}
-	fclose(file);
+	if (!err)
+		*steal_ns = ticks[CPU_STOLEN] * (NS_PER_S / sysconf(_SC_CLK_TCK));
+	return err;
+}
+
+/*
+ * A kernel that charges interrupts to threads finds out at its ticks what a CPU does. Those are hard interrupts, and no other
+ * one runs meanwhile: of hard interrupts it counts none. One that counts them apart has counted some soon after boot.
+ */
+int port_cpu_interrupts_ns(int cpu, int64_t *interrupts_ns)
+{
+	long long ticks[CPU_TIMES];
+	int err = read_cpu_times(cpu, ticks);
+
+	if (!err && !ticks[CPU_HARD_INTERRUPTS])
+		err = -ENOTSUP;
+	if (!err)
+		*interrupts_ns = (ticks[CPU_HARD_INTERRUPTS] + ticks[CPU_SOFT_INTERRUPTS]) *
+				 (NS_PER_S / sysconf(_SC_CLK_TCK));
 	return err;
 }

@@ -257,6 +257,13 @@ int64_t port_thread_cpu_ns(void)
 	return filetime_ns(&kernel) + filetime_ns(&user);
 }
 
+int port_thread_ran_ns(const struct port_thread *thread, int64_t *cpu_ns)
+{
+	(void)thread;
+	(void)cpu_ns;
+	return -ENOTSUP; /* GetThreadTimes counts in ticks of up to 15.6 ms */
+}
+
 int port_thread_time_open(int64_t tid, struct port_thread_time **time_out)
 {
 	(void)tid;
@@ -323,5 +330,12 @@ int port_cpu_steal_ns(int cpu, int64_t *steal_ns)
 {
 	(void)cpu;
 	(void)steal_ns;
+	return -ENOTSUP;
+}
+
+int port_cpu_interrupts_ns(int cpu, int64_t *interrupts_ns)
+{
+	(void)cpu;
+	(void)interrupts_ns;
 	return -ENOTSUP;
 }

@@ -22,7 +22,7 @@ void stall_log_release(struct stall_log *log)
 	log->windows = NULL;
 }
 
-void stall_log_take(struct stall_log *log, int64_t late_ns, int64_t now_tai_ns, int64_t target_ran_ns)
+void stall_log_take(struct stall_log *log, int64_t late_ns, int64_t now_tai_ns, struct stall_shares shares)
 {
 	log->samples++;
 	if (late_ns > log->max_ns)
@@ -39,7 +39,7 @@ void stall_log_take(struct stall_log *log, int64_t late_ns, int64_t now_tai_ns, 
 	log->windows[log->window_count++] = (struct stall_window){
 		.start_tai_ns = now_tai_ns - late_ns,
 		.end_tai_ns = now_tai_ns,
-		.target_ran_ns = target_ran_ns,
+		.shares = shares,
 		.cpu = log->cpu,
 	};
 }

@@ -9,10 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of the time since the wake-up before, on the CPU. */
+struct stall_shares {
+	int64_t target_ran_ns; /* what the target's processes ran */
+	int64_t unclaimed_ns;  /* what no process besides the witness is known to have had, and no hypervisor: idle, interrupts */
+};
+
 struct stall_window {
 	int64_t start_tai_ns; /* when the thread should have woken up */
 	int64_t end_tai_ns;   /* when it did */
-	int64_t target_ran_ns; /* what the target's processes ran on the CPU since the wake-up before */
+	struct stall_shares shares;
 	int cpu;
 };
 
@@ -38,9 +44,9 @@ void stall_log_release(struct stall_log *log);
 /**
  * Take one wake-up that came late_ns after it should have, at now_tai_ns. Real-time safe.
  *
- * @param target_ran_ns  what the target's processes ran on this CPU since the wake-up before; 0 where nobody counts it
+ * @param shares  of the time since the wake-up before; zeros where nobody counts them
  */
-void stall_log_take(struct stall_log *log, int64_t late_ns, int64_t now_tai_ns, int64_t target_ran_ns);
+void stall_log_take(struct stall_log *log, int64_t late_ns, int64_t now_tai_ns, struct stall_shares shares);
 
 /** Next deadline of a period after now: deadlines that have passed are skipped, their wait belongs to one stall. */
 int64_t stall_next_deadline_monotonic_ns(int64_t deadline_monotonic_ns, int64_t period_ns, int64_t now_monotonic_ns);

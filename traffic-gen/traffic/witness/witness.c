@@ -33,37 +33,6 @@ static int64_t first_deadline_monotonic_ns(const struct watcher *watcher)
 						port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 }
 
-/* Read what the target's processes have run on a watcher's CPU since the last reading. */
-static int64_t read_target_ns(struct watcher *watcher)
-{
-	int64_t cpu_ns, ran_ns;
-
-	if (!watcher->witness->target || watcher->target_lost)
-		return 0;
-	if (port_cpu_account_read(watcher->witness->target, watcher->log.cpu, &cpu_ns)) {
-		watcher->target_lost = true;
-		return 0;
-	}
-	ran_ns = cpu_ns - watcher->target_cpu_ns;
-	watcher->target_cpu_ns = cpu_ns;
-	return ran_ns;
-}
-
-/*
- * Return what the target's processes ran on a watcher's CPU between its last two wake-ups. What has taken the CPU between the
- * stamp of a wake-up and this reading is more than fits there: it delays the next wake-up, and is told with that.
- */
-static int64_t target_ran_ns(struct watcher *watcher, int64_t wake_monotonic_ns)
-{
-	int64_t between_ns = wake_monotonic_ns - watcher->wake_monotonic_ns;
-	int64_t untold_ns = watcher->target_untold_ns + read_target_ns(watcher);
-	int64_t told_ns = untold_ns < between_ns ? untold_ns : between_ns;
-
-	watcher->wake_monotonic_ns = wake_monotonic_ns;
-	watcher->target_untold_ns = untold_ns - told_ns;
-	return told_ns;
-}
-
 /* Take what others ran until a wake-up, and the wake-up itself, where that is asked for. */
 static void note_series(struct watcher *watcher, int64_t wake_tai_ns, int64_t late_ns)
 {
@@ -84,21 +53,22 @@ static void watch(void *argument)
 	/* Called once for nothing: the first call of a function of a library takes longer. */
 	port_tai_now_ns(&witness->tai);
 	port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, witness->begin_monotonic_ns);
-	read_target_ns(watcher); /* from here on it counts */
-	watcher->wake_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	cpu_shares_begin(&watcher->shares, port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 	deadline_monotonic_ns = first_deadline_monotonic_ns(watcher);
 	while (deadline_monotonic_ns < witness->end_monotonic_ns && !atomic_load(&witness->stop) &&
 	       !port_stop_requested()) {
-		int64_t now_monotonic_ns, wake_tai_ns;
+		int64_t now_monotonic_ns, wake_tai_ns, late_ns;
+		struct stall_shares shares;
 
 		/* A signal may end the sleep: then there is no late wake-up to be told. */
 		if (port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, deadline_monotonic_ns))
 			continue;
 		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 		wake_tai_ns = port_tai_now_ns(&witness->tai);
-		stall_log_take(&watcher->log, now_monotonic_ns - deadline_monotonic_ns, wake_tai_ns,
-			       target_ran_ns(watcher, now_monotonic_ns));
-		note_series(watcher, wake_tai_ns, now_monotonic_ns - deadline_monotonic_ns);
+		late_ns = now_monotonic_ns - deadline_monotonic_ns;
+		shares = cpu_shares_read(&watcher->shares, now_monotonic_ns, late_ns > watcher->log.threshold_ns);
+		stall_log_take(&watcher->log, late_ns, wake_tai_ns, shares);
+		note_series(watcher, wake_tai_ns, late_ns);
 		deadline_monotonic_ns =
 			stall_next_deadline_monotonic_ns(deadline_monotonic_ns, witness->period_ns, now_monotonic_ns);
 	}
@@ -141,6 +111,7 @@ static int create_watchers(struct witness *witness)
 		if (err)
 			return err;
 		watcher->witness = witness;
+		watcher->shares.cpu = cpu;
 		witness->watcher_count++;
 	}
 	if (witness->options->threads.count)
@@ -155,6 +126,7 @@ static int start_watcher(const struct witness *witness, struct watcher *watcher)
 	int err;
 
 	snprintf(name, sizeof(name), "witness-%d", watcher->log.cpu);
+	watcher->shares.target = witness->target;
 	watcher->steal_known = port_cpu_steal_ns(watcher->log.cpu, &watcher->steal_before_ns) == 0;
 	err = port_thread_start(name, (int)witness->options->priority, watcher->log.cpu, watch, watcher, &watcher->thread);
 	if (!err && port_thread_scheduling(watcher->thread)->cpu != watcher->log.cpu)
@@ -170,6 +142,8 @@ static int start_awake(struct witness *witness, struct watcher *watcher)
 
 	if (err)
 		fprintf(stderr, WITNESS_TOOL ": CPU %d cannot be kept awake: %s\n", watcher->log.cpu, strerror(-err));
+	else if (port_thread_scheduling(watcher->awake.thread)->idle)
+		atomic_store_explicit(&watcher->shares.idle, watcher->awake.thread, memory_order_release);
 	return err;
 }
 

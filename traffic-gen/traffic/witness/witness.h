@@ -10,6 +10,7 @@
 
 #include "traffic/witness/awake.h"
 #include "traffic/witness/capacity_series.h"
+#include "traffic/witness/cpu_shares.h"
 #include "base/json.h"
 #include "config/options.h"
 #include "port/port.h"
@@ -38,10 +39,7 @@ struct watcher {
 	bool awake_known;
 	bool steal_known;
 	int64_t steal_before_ns;
-	int64_t wake_monotonic_ns;   /* the last */
-	int64_t target_cpu_ns;       /* of the target's processes on this CPU, at the last reading */
-	int64_t target_untold_ns;    /* what they ran that belongs to a later wake-up */
-	bool target_lost;            /* a reading failed */
+	struct cpu_shares shares;
 };
 
 struct witness {

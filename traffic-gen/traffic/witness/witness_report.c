@@ -96,19 +96,31 @@ static void print_windows(struct json *json, const struct stall_window *windows,
 	json_array_close(json);
 }
 
-/* What the target's processes ran, window by window; null where a reading failed. */
-static void print_target(struct json *json, const struct witness *witness, const struct stall_window *windows, size_t count)
+/* Who had the CPU, window by window: what the target's processes ran, and what nobody claims; null where a reading failed. */
+static void print_shares(struct json *json, const struct witness *witness, const struct stall_window *windows, size_t count)
 {
+	bool target_lost = false, unclaimed_lost = false;
+
 	for (int i = 0; i < witness->watcher_count; i++) {
-		if (witness->watchers[i].target_lost) {
-			json_null(json, "target_ran_ns");
-			return;
-		}
+		target_lost = target_lost || witness->watchers[i].shares.target_lost;
+		unclaimed_lost = unclaimed_lost || witness->watchers[i].shares.unclaimed_lost || !witness->watchers[i].awake_known;
 	}
-	json_array_open(json, "target_ran_ns");
-	for (size_t i = 0; i < count; i++)
-		json_int(json, NULL, windows[i].target_ran_ns);
-	json_array_close(json);
+	if (witness->target && target_lost) {
+		json_null(json, "target_ran_ns");
+	} else if (witness->target) {
+		json_array_open(json, "target_ran_ns");
+		for (size_t i = 0; i < count; i++)
+			json_int(json, NULL, windows[i].shares.target_ran_ns);
+		json_array_close(json);
+	}
+	if (witness->options->awake && unclaimed_lost) {
+		json_null(json, "unclaimed_ns");
+	} else if (witness->options->awake) {
+		json_array_open(json, "unclaimed_ns");
+		for (size_t i = 0; i < count; i++)
+			json_int(json, NULL, windows[i].shares.unclaimed_ns);
+		json_array_close(json);
+	}
 }
 
 int witness_print_result(struct json *json, const struct witness *witness, const struct port_scheduling *scheduling)
@@ -136,8 +148,7 @@ int witness_print_result(struct json *json, const struct witness *witness, const
 	json_int(json, "stalled_ns", stalled_ns);
 	json_double(json, "stalled_fraction", witness->elapsed_ns ? (double)stalled_ns / (double)witness->elapsed_ns : 0);
 	print_windows(json, windows, count);
-	if (witness->target)
-		print_target(json, witness, windows, count);
+	print_shares(json, witness, windows, count);
 	json_uint(json, "windows_dropped", dropped);
 	if (witness->series)
 		json_uint(json, "series_dropped", series_dropped);
