@@ -29,16 +29,20 @@ from bench.lab.report import RESULTS
 from bench.verdicts.verdict_faults import (
     LIFE_S,
     NONE,
+    SHARED_PAUSE_US,
     Parameters,
     Site,
     hog_arguments,
     hog_result,
+    shared_cpu,
 )
 from hw.drivers.local import LocalJob
 from hw.drivers.owned import start_owned
 from hw.errors import BenchError, BenchwrightError, CapabilityError
 
 HOG_PRIORITY = 99
+DEADLINE = 100
+"""Priority of a hog that asks for SCHED_DEADLINE."""
 STOPPER_PRIORITY = 95
 BUSY_SHARE_PERCENT = 30
 PERIOD_US = 100_000
@@ -117,6 +121,34 @@ def _busy(site: Site, drawn: Parameters) -> Generator[Facts]:
             for key in ("bursts", "busy_us", "cpu_us"):
                 facts[key] += taken[key]
             facts["longest_us"] = max(facts["longest_us"], taken["longest_us"])
+
+
+@contextmanager
+def _on_shared_cpu(site: Site, arguments: Sequence[str]) -> Generator[Facts]:
+    """Run a hog of somebody else where the target runs."""
+    facts: Facts = {}
+    with _running("hog", [str(site.hog), *arguments], site.folder / "hog-of-a-stranger") as job:
+        job.wait_ready()
+        yield facts
+        facts.update(hog_result(job))
+
+
+def _stranger(site: Site, drawn: Parameters) -> AbstractContextManager[Facts]:
+    burst_us = (13_000, drawn["burst_max_us"])
+    return _on_shared_cpu(
+        site, hog_arguments(shared_cpu(site), drawn["priority"], burst_us, SHARED_PAUSE_US, drawn["seed"])
+    )
+
+
+def _deadline(site: Site, drawn: Parameters) -> AbstractContextManager[Facts]:
+    burst_us = (13_000, drawn["burst_max_us"])
+    return _on_shared_cpu(site, hog_arguments(-1, DEADLINE, burst_us, SHARED_PAUSE_US, drawn["seed"]))
+
+
+def _timers(site: Site, drawn: Parameters) -> AbstractContextManager[Facts]:
+    burst_us = (drawn["burst_us"], drawn["burst_us"])
+    arguments = hog_arguments(shared_cpu(site), 40, burst_us, SHARED_PAUSE_US, drawn["seed"], "timers")
+    return _on_shared_cpu(site, arguments)
 
 
 @contextmanager
@@ -260,6 +292,7 @@ def _throttled(site: Site, drawn: Parameters) -> AbstractContextManager[Facts]:
 
 _SEED = (0, 2**31 - 1)
 _EMULATED = frozenset({"linux-rt", "embedded"})
+_NATIVE = frozenset({"linux"})
 
 DISTURBANCES: dict[str, DisturbanceKind] = {
     kind.name: kind
@@ -270,6 +303,27 @@ DISTURBANCES: dict[str, DisturbanceKind] = {
             f"loops at FIFO {HOG_PRIORITY} take {BUSY_SHARE_PERCENT} % of each CPU in bursts of 0.2 to 20 ms",
             {"burst_max_us": (1_000, 20_000), "seed": _SEED},
             _busy,
+        ),
+        DisturbanceKind(
+            "stranger",
+            "a process outside of the target, at FIFO 51 to 99 on its CPU, in bursts of 13 ms and more",
+            {"priority": (51, 99), "burst_max_us": (30_000, 50_000), "seed": _SEED},
+            _stranger,
+            _NATIVE,
+        ),
+        DisturbanceKind(
+            "deadline",
+            "the same with SCHED_DEADLINE, over every priority, on whichever CPU",
+            {"burst_max_us": (30_000, 50_000), "seed": _SEED},
+            _deadline,
+            _NATIVE,
+        ),
+        DisturbanceKind(
+            "timers",
+            "timers of a process outside of the target: interrupts of some 20 to 45 ms on its CPU",
+            {"burst_us": (30_000, 45_000), "seed": _SEED},
+            _timers,
+            _NATIVE,
         ),
         DisturbanceKind(
             "memory",

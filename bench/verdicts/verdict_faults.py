@@ -39,6 +39,9 @@ TIGHTEST_US = 10_000
 RECEIVE_WINDOW_BYTES = 2304
 """Smallest receive buffer that Linux gives a socket."""
 
+SHARED_PAUSE_US = (100_000, 300_000)
+"""Between bursts on a CPU that a target shares with others."""
+
 _SEED = (0, 2**31 - 1)
 
 Parameters = Mapping[str, int]
@@ -136,10 +139,15 @@ def build_hog(folder: Path) -> Path:
 
 
 def hog_arguments(
-    cpu: int, priority: int, burst_us: tuple[int, int], pause_us: tuple[int, int], seed: int
+    cpu: int,
+    priority: int,
+    burst_us: tuple[int, int],
+    pause_us: tuple[int, int],
+    seed: int,
+    kind: str = "spin",
 ) -> list[str]:
     """Return the arguments of the hog; it ends by itself after `LIFE_S`."""
-    return [str(value) for value in (cpu, priority, *burst_us, *pause_us, seed, LIFE_S)]
+    return [kind, *(str(value) for value in (cpu, priority, *burst_us, *pause_us, seed, LIFE_S))]
 
 
 def hog_result(job: Job) -> dict[str, int]:
@@ -265,6 +273,23 @@ def _guest_hog(site: Site, arguments: list[str], longest_at_least_us: int) -> Ge
         end_job(job)
 
 
+def _shared_hog(site: Site, drawn: Parameters) -> AbstractContextManager[Injection]:
+    burst_us = (TIGHTEST_US + EXCESS_MIN_US, drawn["burst_max_us"])
+    arguments = hog_arguments(shared_cpu(site), drawn["priority"], burst_us, SHARED_PAUSE_US, drawn["seed"])
+    return _guest_hog(site, arguments, 2 * TIGHTEST_US + EXCESS_MIN_US)
+
+
+def _timer_storm(site: Site, drawn: Parameters) -> AbstractContextManager[Injection]:
+    burst_us = (drawn["burst_us"], drawn["burst_us"])
+    arguments = hog_arguments(shared_cpu(site), 40, burst_us, SHARED_PAUSE_US, drawn["seed"], "timers")
+    return _guest_hog(site, arguments, 2 * TIGHTEST_US + EXCESS_MIN_US)
+
+
+def shared_cpu(site: Site) -> int:
+    """Return the CPU of this machine that the target's consumer runs on."""
+    return site.bench.spec.witness.cpus[-1] if site.bench.spec.witness is not None else 0
+
+
 def _rt_hog(site: Site, drawn: Parameters) -> AbstractContextManager[Injection]:
     burst_us = (TIGHTEST_US + EXCESS_MIN_US, drawn["burst_max_us"])
     arguments = hog_arguments(0, 98, burst_us, (100_000, 1_100_000), drawn["seed"])
@@ -379,6 +404,7 @@ def _clock_wander(site: Site, drawn: Parameters) -> Generator[Injection]:
 
 
 _GUEST = frozenset({"linux-rt"})
+_NATIVE = frozenset({"linux"})
 
 NONE = "none"
 FAULTS: dict[str, FaultKind] = {
@@ -392,6 +418,7 @@ FAULTS: dict[str, FaultKind] = {
             " budget of its streams and 3 to 20 ms more at least",
             {"seed": _SEED, "excess_us": (EXCESS_MIN_US, 20_000)},
             _netem_delay,
+            frozenset({"linux-rt", "windows", "embedded"}),
         ),
         FaultKind(
             "netem-loss",
@@ -411,6 +438,25 @@ FAULTS: dict[str, FaultKind] = {
             {"burst_max_us": (30_000, 50_000), "seed": _SEED},
             _rt_hog,
             _GUEST,
+        ),
+        FaultKind(
+            "shared-hog",
+            Truth.FAULTY,
+            "as rt-hog, on the processor that the consumer shares with others of this machine, at FIFO 51 to"
+            " 99: over the consumer's 50, from 90 on over the witness, too",
+            {"priority": (51, 99), "burst_max_us": (30_000, 50_000), "seed": _SEED},
+            _shared_hog,
+            _NATIVE,
+        ),
+        FaultKind(
+            "timer-storm",
+            Truth.UNDECIDABLE,
+            "tens of thousands of timers of the target end at one instant, every 0.1 to 0.3 s: interrupts"
+            " take some 20 to 45 ms, and 23 ms once at least, by the hog's own waking; no account says whose"
+            " they were",
+            {"burst_us": (30_000, 45_000), "seed": _SEED},
+            _timer_storm,
+            _NATIVE,
         ),
         FaultKind(
             "low-priority",

@@ -191,9 +191,13 @@ def test_what_is_drawn_lies_in_the_table(seed: int) -> None:
 def test_windows_gets_what_can_be_done_to_it() -> None:
     assert set(faults_of("windows")) == {NONE, "netem-delay", "netem-loss"}
     assert set(disturbances_of("windows")) == {NONE, "busy", "memory", "disk"}
-    assert set(faults_of("linux-rt")) == set(FAULTS)
+    of_native = {"shared-hog", "timer-storm"}
+    beside_native = {"stranger", "deadline", "timers"}
+    assert set(faults_of("linux-rt")) == set(FAULTS) - of_native
+    assert set(faults_of("linux")) == {NONE, *of_native}
+    assert set(disturbances_of("linux")) == {NONE, "busy", "memory", "disk", *beside_native}
     assert set(faults_of("embedded")) == {NONE, "netem-delay"}
-    assert set(disturbances_of("embedded")) == set(DISTURBANCES)
+    assert set(disturbances_of("embedded")) == set(DISTURBANCES) - beside_native
 
 
 @pytest.mark.parametrize(("counted_s", "samples"), [(COUNTED_S, 19), (60, 119)])
@@ -267,7 +271,7 @@ def run_hog(hog: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_hog_takes_bursts_of_the_length_that_is_asked_for(hog: Path) -> None:
-    done = run_hog(hog, -1, 0, 1000, 3000, 5000, 20_000, 7, 1)
+    done = run_hog(hog, "spin", -1, 0, 1000, 3000, 5000, 20_000, 7, 1)
     ready, result = (json.loads(line) for line in done.stdout.splitlines())
     assert (ready["type"], result["type"], done.returncode) == ("ready", "result", 0)
     assert result["bursts"] >= 2
@@ -276,15 +280,27 @@ def test_hog_takes_bursts_of_the_length_that_is_asked_for(hog: Path) -> None:
     assert result["longest_us"] <= result["busy_us"]
 
 
+def test_timers_of_a_hog_end_at_one_instant(hog: Path) -> None:
+    done = run_hog(hog, "timers", -1, 0, 500, 500, 5000, 20_000, 7, 1)
+    ready, result = (json.loads(line) for line in done.stdout.splitlines())
+    assert (ready["type"], result["type"], done.returncode) == ("ready", "result", 0)
+    assert result["bursts"] >= 1
+    assert result["longest_us"] > 100  # a thousand interrupts; a lone wake-up takes less
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         (),
-        (-1, 0, 1, 2, 1, 2, 7),
-        (-1, 100, 1, 2, 1, 2, 7, 1),
-        (-1, 0, 2, 1, 1, 2, 7, 1),
-        (-1, 0, 1, 2, 1, 2, "x", 1),
-        (-1, 0, 0, 2, 1, 2, 7, 1),
+        (-1, 0, 1, 2, 1, 2, 7, 1),
+        ("run", -1, 0, 1, 2, 1, 2, 7, 1),
+        ("spin", -1, 0, 1, 2, 1, 2, 7),
+        ("spin", -1, 101, 1, 2, 1, 2, 7, 1),
+        ("spin", 0, 100, 1, 2, 2, 2, 7, 1),
+        ("spin", -1, 100, 1, 2, 1, 2, 7, 1),
+        ("timers", -1, 0, 2, 1, 1, 2, 7, 1),
+        ("spin", -1, 0, 1, 2, 1, 2, "x", 1),
+        ("spin", -1, 0, 0, 2, 1, 2, 7, 1),
     ],
 )
 def test_hog_refuses_what_it_cannot_do(hog: Path, arguments: tuple[object, ...]) -> None:
@@ -294,7 +310,7 @@ def test_hog_refuses_what_it_cannot_do(hog: Path, arguments: tuple[object, ...])
 
 
 def test_hog_that_is_asked_to_end_says_what_it_took(hog: Path) -> None:
-    argv = [str(hog), "-1", "0", "1000", "1000", "10000000", "10000000", "1", "60"]
+    argv = [str(hog), "spin", "-1", "0", "1000", "1000", "10000000", "10000000", "1", "60"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert '"ready"' in process.stdout.readline()
