@@ -20,6 +20,7 @@ from reports.rejudge.each import judge_each
 from reports.rejudge.heard import heard_by_timecard
 from reports.rejudge.rule import outcome_of, part_objections, value_objections
 from reports.rejudge.summary import summary_objections
+from reports.rejudge.time_service import service_objections
 from reports.rejudge.trial import (
     FILTERED,
     comparison_objections,
@@ -65,6 +66,7 @@ def _judge_by(work_out: Callable[[Json, Json], _Value]) -> Callable[[Record, Pat
         told = [
             *comparison_objections(answer),
             *_told_objections(answer),
+            *service_objections(answer, facts, file.parent),
             *subject_objections(record, facts),
             *_objections(record, work_out(answer, facts), is_doubtful=found.is_doubtful),
         ]

@@ -45,16 +45,18 @@ def record_of(run: RunFolder, trial: ClockTrial, quantity: str) -> Json:
     return told_measurement(trial, quantity, "CLK-1", LIMITS[quantity], 50, context).to_json()
 
 
+U_NS = 18_000
+"""No error of the sample is beyond it."""
 ANSWERS = {
-    "as it should be": told(compare_answer()),
-    "missed": told(compare_answer(), bound_missed=3, bound_missed_beyond_window=2),
+    "as it should be": told(compare_answer(), u_ns=U_NS),
+    "missed": told(compare_answer(), u_ns=U_NS, bound_missed=3, bound_missed_beyond_window=2),
     "padded": told(compare_answer(), bound_ns=123_457, u_ns=99_999),
     "U missed": told(compare_answer(), u_missed=7, u_missed_beyond_window=3),
     "too small to tell": told(compare_answer(mean_ns=0, deviation_ns=300)),
     "never a bound": compare_answer(),
-    "not valid": told(compare_answer()) | {"valid": False, "invalid_reasons": ["drifted"]},
+    "not valid": told(compare_answer(), u_ns=U_NS) | {"valid": False, "invalid_reasons": ["drifted"]},
     "drifts": told(ramp(37)),
-    "drifts away": told(ramp(-3_700)),
+    "drifts away": told(ramp(-3_700), bound_ns=400_000, u_ns=390_000),
     "too short": told(ramp(1, seconds=2)),
 }
 
