@@ -22,6 +22,7 @@ from reports.rejudge.clock_witnesses import clock_witness_objections
 from reports.rejudge.each import DAMAGE
 from reports.rejudge.edges import edge_objections
 from reports.rejudge.facts import fact_objections, read_back
+from reports.rejudge.hardware_way import hardware_objections
 from reports.rejudge.known_delay import known_delay_objections
 from reports.rejudge.largest_pattern import largest_pattern_objections
 from reports.rejudge.latency import latency_objections
@@ -114,6 +115,7 @@ def rejudge(run: Path) -> RejudgeResult:
         problems += asked_objections(run, manifest, records)
         problems += fact_objections(run, manifest)
         problems += tool_objections(run, manifest, records)
+        contradicted += hardware_objections(run, manifest, records)
         problems += missing_objections(run, manifest, records)
         version = version_of(run, manifest)
         problems += time_objections(run, manifest)
