@@ -61,7 +61,8 @@ class Wiring:
 
 def hardware_objections(run: Path, manifest: Json, records: Sequence[Record]) -> Iterator[str]:
     """Say where more or less was taken off than the wiring takes."""
-    wiring = wiring_of((manifest.get("host") or {}).get("wiring") or {})
+    host: Json = manifest.get("host") or {}
+    wiring = wiring_of(host.get("wiring") or {})
     paths = {each["path"] for record in records for each in record["evidence"]}
     for path in sorted(each for each in paths if Path(each).name == FILE and (run / each).is_file()):
         facts: Json = json.loads((run / path).read_text("utf-8"))
@@ -107,7 +108,7 @@ def _one_way_ns(wiring: Wiring, way: Sequence[Cable], start: str, payload_bytes:
     whole = UDP + payload_bytes
     parts = [min(PART_MAX, whole - begin) for begin in range(0, whole, PART_MAX)]
     sizes = [PREAMBLE + max(FRAME_MIN, ETHERNET + IP + part) for part in parts]
-    arrived = [(0.0, 0.0)] * len(sizes)
+    arrived: list[tuple[float, float]] = [(0.0, 0.0)] * len(sizes)
     at, before = start, None
     for cable in way:
         free_ns, sent = 0.0, arrived

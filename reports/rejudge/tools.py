@@ -28,6 +28,7 @@ SCHEMAS = {
     "known_delay.json": "benchwright.known_delay/1",
     "role.json": "benchwright.replay_role/1",
     "readings.json": "benchwright.read_latency/1",
+    "round_trips.json": "benchwright.round_trips/1",
     "messages.json": "benchwright.realtime_ethernet/1",
     "witnesses.json": "benchwright.edge_witnesses/1",
     "largest_pattern.json": "benchwright.largest_pattern/1",

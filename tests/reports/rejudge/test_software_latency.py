@@ -17,6 +17,7 @@ from reports.record.measurement import AxisValue, Conditions, Evidence, Limit, N
 from reports.rejudge.missing import missing_objections
 from reports.rejudge.requirements import requirement_objections
 from reports.rejudge.software_latency import Pauses, software_latency_objections
+from reports.rejudge.tools import tool_objections
 from reports.run.folder import RunFolder
 from reports.software_latency.evidence import ROUND_TRIPS, Turns, load_software_latencies
 from reports.software_latency.verdict import closure_measurement, software_measurement
@@ -172,6 +173,15 @@ def test_a_round_trip_from_which_more_was_taken_off_is_named(tmp_path: Path) -> 
     path = run / "evidence" / "software_latency" / "linux-rt" / ROUND_TRIPS
     path.write_text(path.read_text().replace('"hardware_ns": 6752', '"hardware_ns": 16752'))
     assert any("SW-a: S is" in problem for problem in told(run)[0])
+
+
+def test_a_document_of_another_schema_is_named(tmp_path: Path) -> None:
+    run = made(tmp_path, TURNS)
+    path = run / "evidence" / "software_latency" / "linux-rt" / ROUND_TRIPS
+    assert not list(tool_objections(run, {"tools": {}}, records_of(run)))
+    path.write_text(path.read_text().replace("round_trips/1", "round_trips/2"))
+    (found,) = tool_objections(run, {"tools": {}}, records_of(run))
+    assert found.endswith("schema is benchwright.round_trips/2")
 
 
 def test_a_changed_round_trip_is_named(tmp_path: Path) -> None:
