@@ -2,7 +2,9 @@
 """The plain lines of a log, whatever other programs have wrapped around them.
 
 What is taken off: gzip, UTF-16, escape sequences of a terminal's colours, the JSON of docker's `json-file`
-and of `journalctl -o json`. Each line stays a line, so that numbers of lines are those of the file.
+and of `journalctl -o json`, the time and stream of a container's log of Kubernetes, the pod that kubectl puts
+before a line, the container that compose does. Each line stays a line, so that numbers of lines are those
+of the file.
 """
 
 from __future__ import annotations
@@ -27,6 +29,13 @@ _NOT_UNPACKED = {
     b"LPKSHHRH": "a file of systemd's journal: read it with journalctl --file",
 }
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
+_CRI = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) (?:(?:stdout|stderr) ([FP])(?: |$))?"
+)
+"""Of a container's log of Kubernetes, by which P begins a line that goes on; without a stream of kubectl."""
+_POD = re.compile(r"\[(?:pod/)?([^\s\[\]/]+/[^\s\[\]]+)\] ")
+_CONTAINER = re.compile(r"([\w.-]+) +\| (?=\{|\d{4}-\d\d-\d\d \d\d:|====| +Date )")
+"""Before a line that names no host itself: of chrony's logs, of JSON."""
 _JSON_MARK = re.compile(r'^\{.*"(?:log|MESSAGE)" ?:', re.MULTILINE)
 
 
@@ -35,6 +44,12 @@ def plain_text(data: bytes) -> str:
     text = decoded(_unpacked(data))
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
+    if _CRI.match(text):
+        text = "\n".join(_without_time(text.split("\n")))
+    if _POD.match(text):
+        text = "\n".join(_POD.sub(r"\1 | ", line, count=1) for line in text.split("\n"))
+    if _CONTAINER.search(text):
+        text = _without_container(text)
     if _JSON_MARK.search(text):
         text = "\n".join(_plain_line(line) for line in text.split("\n"))
     return text
@@ -64,6 +79,33 @@ def _unpacked(data: bytes) -> bytes:
     if len(found) > BYTES_MAX:
         raise ReportError(f"a gzip file of more than {BYTES_MAX} bytes")
     return found
+
+
+def _without_time(lines: list[str]) -> list[str]:
+    """Return the lines of a container; of one in parts the last has all, and the others are empty."""
+    found: list[str] = []
+    begun = ""
+    for line in lines:
+        head = _CRI.match(line)
+        if head is None:
+            found.append(line)
+            continue
+        begun += line[head.end() :]
+        found.append("" if head[1] == "P" else begun)
+        begun = begun if head[1] == "P" else ""
+    return found
+
+
+def _without_container(text: str) -> str:
+    """Return lines without the container before them; raises ReportError where it is not one and the same."""
+    lines = text.split("\n")
+    heads = [_CONTAINER.match(line) for line in lines]
+    names = sorted({head[1] for head in heads if head is not None})
+    if len(names) > 1:
+        raise ReportError(f"lines of several containers ({', '.join(names)}): write a file for each")
+    return "\n".join(
+        line if head is None else line[head.end() :] for line, head in zip(lines, heads, strict=True)
+    )
 
 
 def _plain_line(line: str) -> str:

@@ -160,7 +160,24 @@ def _filled(value: object, line: str) -> object:
     return value.format(line, message) if isinstance(value, str) else value
 
 
+def _of_kubernetes(text: str, parts: int = 1) -> str:
+    """Return lines as a node keeps them of a container, each in so many parts."""
+    said: list[str] = []
+    for line in text.splitlines():
+        length = -(-len(line) // parts)
+        cut = [line[at : at + length] for at in range(0, len(line), length)]
+        said += [f"{CRI_TIME} stdout {'F' if part is cut[-1] else 'P'} {part}\n" for part in cut]
+    return "".join(said)
+
+
+CRI_TIME = "2026-10-03T08:00:00.125456789Z"
+
 WRAPPED: dict[str, bytes] = {
+    "kubernetes": _of_kubernetes(PLAIN).encode(),
+    "kubernetes in parts": _of_kubernetes(PLAIN, 3).encode(),
+    "kubernetes of docker's JSON": _of_kubernetes(in_json(MESSAGE=bytes, _COMM="ptp4l", _PID="8")).encode(),
+    "kubectl with times": PLAIN.replace("ptp4l[", f"{CRI_TIME} ptp4l[").encode(),
+    "kubectl with pods": PLAIN.replace("ptp4l[", "[pod/ptp-7f/daemon] ptp4l[").encode(),
     "docker": in_json(log="{0}\n", stream="stdout", time="2026-10-03T08:00:00.125Z").encode(),
     "journal": in_json(SYSLOG_IDENTIFIER="ptp4l", _PID="812", _HOSTNAME="bench", MESSAGE="{1}").encode(),
     "journal with colours": in_json(MESSAGE=bytes, _COMM="ptp4l", _PID="812").encode(),
@@ -178,6 +195,20 @@ def test_what_other_programs_wrap_around_lines_is_taken_off(
     assert ": ptp4l\n  master: 3 offsets in 2 s" in said
     assert "offset 0 ns to 2 ns" in said
     assert "left out" not in said
+
+
+def test_a_container_before_lines_that_name_no_host_is_taken_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tracking = (GOLDEN / "chrony-tracking.log").read_text()
+    for text in (tracking, poll() + poll(offset_ns=7)):
+        plain = said_of(tmp_path / "log", text, capsys)
+        wrapped = "".join(f"time-1  | {line}\n" for line in text.splitlines())
+        assert said_of(tmp_path / "log", wrapped, capsys) == plain
+        assert "left out" not in plain
+    (tmp_path / "log").write_text(wrapped + wrapped.replace("time-1", "time-2"))
+    assert main(["clock-log", str(tmp_path / "log")]) == 2
+    assert "lines of several containers (time-1, time-2)" in capsys.readouterr().err
 
 
 def test_lines_of_clients_in_json_are_not_taken_for_wrapped_ones(
