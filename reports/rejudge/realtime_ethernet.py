@@ -73,6 +73,7 @@ def _trial_objections(file: Path) -> Iterator[str]:
     wanted = RTDIP if facts["stack"] == RTDIP else UDP
     if facts["over"] != wanted:
         yield f"{DOCUMENT} says over {facts['over']}, the stack {facts['stack']} goes over {wanted}"
+    yield from _round_objections(facts["trials"])
     names = [row[key] for row in facts["trials"] for key in ("file", "bulk_file") if row[key]]
     texts: dict[bytes, str] = {}
     for name, count in Counter(names).items():
@@ -92,6 +93,18 @@ def _trial_objections(file: Path) -> Iterator[str]:
                 )
         elif answer["windows"] * answer["window"] > answer["messages"]:
             yield f"{name}: {answer['windows']} windows of {answer['window']}, {answer['messages']} messages"
+
+
+def _round_objections(trials: Sequence[Json]) -> Iterator[str]:
+    """Say where rounds do not follow each other, or one has a trial twice; the last may have broken off."""
+    rounds = [row["round"] for row in trials]
+    if rounds != sorted(rounds):
+        yield f"{DOCUMENT}: its rounds do not follow each other"
+    for (number, kind, size_bytes), count in Counter(
+        (row["round"], row["kind"], row["size_bytes"]) for row in trials
+    ).items():
+        if count > 1:
+            yield f"{DOCUMENT}: round {number} has {count} trials {kind} of {size_bytes} bytes"
 
 
 def _kinds(record: Record, facts: Json, size_bytes: int) -> tuple[str, ...]:

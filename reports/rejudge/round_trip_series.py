@@ -41,6 +41,20 @@ def series_objections(file: Path) -> Iterator[str]:
             continue
         yield from (f"{where}: {each}" for each in _differences(answer, file.parent / exchange["series"]))
     yield from (f"{name} is of {count} directions" for name, count in names.items() if count > 1)
+    yield from _delay_objections(facts, file.parent)
+
+
+def _delay_objections(facts: Json, folder: Path) -> Iterator[str]:
+    """Hold the delays that were put on devices against what their reflectors say that they added."""
+    put = {each["device"]: (each["receive_us"], each["send_us"]) for each in facts["injected"]}
+    for device in (each["name"] for each in facts["devices"]):
+        path = folder / f"echo-{device}.ndjson"
+        answer = read_result(path) if path.exists() else None
+        if answer is None or "delay_receive_us" not in answer:
+            continue
+        said = (answer["delay_receive_us"], answer["delay_send_us"])
+        if said != put.get(device, (0, 0)):
+            yield f"{path.name}: it delays by {said} us, put on {device} was {put.get(device, (0, 0))}"
 
 
 def _differences(answer: Json, series: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from reports.rejudge.answers import json_lines
 from reports.rejudge.arithmetic import TOLERANCE, Record
 from reports.rejudge.summary import summary_objections
-from reports.rejudge.version import WITH_UNCLAIMED
+from reports.rejudge.version import WITH_NAMES, WITH_UNCLAIMED, Version
 
 Json = Mapping[str, Any]
 
@@ -36,8 +36,16 @@ SCHEMAS = {
 """What documents say that they are, by name; one of the version before may say nothing."""
 
 
-def tool_objections(run: Path, manifest: Json, records: Sequence[Record]) -> Iterator[str]:
-    """Look through the documents, the tools' answers and the misses that records were judged from."""
+def tool_objections(run: Path, manifest: Json, records: Sequence[Record], version: Version) -> Iterator[str]:
+    """Look through the documents, the tools' answers and the misses that records were judged from.
+
+    Args:
+        run: Its folder.
+        manifest: Its `run.json`.
+        records: All of it.
+        version: That wrote it.
+    """
+    always = version >= WITH_NAMES
     targets = {each["path"]: record["subject"]["target"] for record in records for each in record["evidence"]}
     for path, target in targets.items():
         name, file = Path(path).name, run / path
@@ -46,12 +54,12 @@ def tool_objections(run: Path, manifest: Json, records: Sequence[Record]) -> Ite
         if name.endswith(".ndjson"):
             for answer in _answers(file):
                 is_miss = name == "misses.ndjson"
-                told = _miss_objections(answer) if is_miss else _answer_objections(answer, manifest)
+                told = _miss_objections(answer) if is_miss else _answer_objections(answer, manifest, always)
                 yield from (f"{path}: {said}" for said in told)
         elif name in SCHEMAS:
             document = json.loads(file.read_text("utf-8"))
-            if document.get("schema", SCHEMAS[name]) != SCHEMAS[name]:
-                yield f"{path}: schema is {document['schema']}"
+            if document.get("schema", None if always else SCHEMAS[name]) != SCHEMAS[name]:
+                yield f"{path}: schema is {document.get('schema')}"
             if name == "role.json" and document["target"] != target:
                 yield f"{path}: of target {document['target']}, its records are of {target}"
 
@@ -62,13 +70,19 @@ def _answers(file: Path) -> Iterator[Json]:
             yield json.loads(line)
 
 
-def _answer_objections(answer: Json, manifest: Json) -> Iterator[str]:
-    """Hold the result of a tool against itself, and its version against the manifest's."""
+def _answer_objections(answer: Json, manifest: Json, always: bool) -> Iterator[str]:
+    """Hold the result of a tool against itself, and its version against the manifest's.
+
+    Args:
+        answer: As the tool wrote it.
+        manifest: `run.json`.
+        always: Whether the version may not be missing.
+    """
     if answer.get("type") != "result":
         return
     tool = str(answer.get("tool", "")).partition(" ")[0]
     wanted, version = manifest["tools"].get(tool), answer.get("version")
-    if wanted is not None and version is not None and version != wanted.rpartition(" ")[2]:
+    if wanted is not None and (version or always) and version != wanted.rpartition(" ")[2]:
         yield f"version is {version}, the manifest has {wanted}"
     if WITNESS_SAYS.issubset(answer) and not answer["windows_dropped"]:
         yield from _stall_objections(answer)
@@ -125,7 +139,7 @@ def _must_say_unclaimed(answer: Json) -> bool:
     """Say whether an answer is that of a witness which kept CPUs awake, and of a version that tells more."""
     if answer.get("tool") != "bw-traffic witness":
         return False
-    version = tuple(int(number) for number in str(answer["version"]).split("."))
+    version = tuple(int(number) for number in str(answer.get("version", 0)).split("."))
     is_awake = any(cpu.get("utilisation") is not None for cpu in answer["cpus"])
     return is_awake and version >= WITH_UNCLAIMED
 

@@ -24,6 +24,8 @@ WITH_ENDED_PRODUCERS: Version = (0, 2, 1)
 """Since then a producer that ended early takes its own streams; before, all of the replay."""
 WITH_UNCLAIMED: Version = (0, 2, 2)
 """Since then the witness of CPUs that it keeps awake says what nobody claims of each pause."""
+WITH_NAMES: Version = (0, 2, 2)
+"""Since then no document is without its schema, and no answer without its version."""
 ALWAYS = ("outcome", "file_sizes_bytes", "asked", "problems", "failed_tests", "tests", "attempts")
 """Keys of the manifest of every run that came to its end, since then; `failed_tests` where a test failed."""
 OF_LATENCY = "excluded_miss_probability"

@@ -105,6 +105,21 @@ def test_a_run_of_an_earlier_version_has_fewer_rounds_each_alone(tmp_path: Path)
     assert "pass, its trials come to inconclusive; 6 rounds count" in told(run, [record])
 
 
+def test_a_trial_of_another_round_is_named(tmp_path: Path) -> None:
+    run, records = made(tmp_path)
+    (path,) = run.path.rglob(MESSAGES)
+    document = json.loads(path.read_text())
+    trials = document["trials"]
+    for place, number, said in ((-1, 0, "do not follow each other"), (0, 1, "do not follow each other")):
+        changed = [*trials]
+        changed[place] = {**trials[place], "round": trials[place]["round"] + number - (place == -1)}
+        path.write_text(json.dumps({**document, "trials": changed}))
+        assert said in told(run, records)
+    doubled = [*trials[:1], *trials]
+    path.write_text(json.dumps({**document, "trials": doubled}))
+    assert "round 0 has 2 trials" in told(run, records)
+
+
 def test_a_bulk_receiver_that_yields_gives_no_verdict(tmp_path: Path) -> None:
     run, records = made(tmp_path, bulk_share=0.5)
     assert message_objections(run.path, records) == ([], 7)

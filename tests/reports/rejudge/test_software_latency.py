@@ -175,12 +175,22 @@ def test_a_round_trip_from_which_more_was_taken_off_is_named(tmp_path: Path) -> 
     assert any("SW-a: S is" in problem for problem in told(run)[0])
 
 
+def test_a_delay_that_no_reflector_added_is_named(tmp_path: Path) -> None:
+    run = made(tmp_path, TURNS)
+    folder = run / "evidence" / "software_latency" / "linux-rt"
+    answer = {"type": "result", "delay_receive_us": 0, "delay_send_us": 0}
+    (folder / "echo-b.ndjson").write_text(json.dumps(answer) + "\n")
+    assert told(run)[0] == []
+    (folder / "echo-b.ndjson").write_text(json.dumps({**answer, "delay_send_us": 25}) + "\n")
+    assert any("echo-b.ndjson: it delays by (0, 25) us" in problem for problem in told(run)[0])
+
+
 def test_a_document_of_another_schema_is_named(tmp_path: Path) -> None:
     run = made(tmp_path, TURNS)
     path = run / "evidence" / "software_latency" / "linux-rt" / ROUND_TRIPS
-    assert not list(tool_objections(run, {"tools": {}}, records_of(run)))
+    assert not list(tool_objections(run, {"tools": {}}, records_of(run), (0, 2, 2)))
     path.write_text(path.read_text().replace("round_trips/1", "round_trips/2"))
-    (found,) = tool_objections(run, {"tools": {}}, records_of(run))
+    (found,) = tool_objections(run, {"tools": {}}, records_of(run), (0, 2, 2))
     assert found.endswith("schema is benchwright.round_trips/2")
 
 

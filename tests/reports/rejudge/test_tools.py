@@ -85,14 +85,37 @@ def run(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def objections(run: Path, manifest: dict[str, Any] = MANIFEST) -> list[str]:
+def objections(
+    run: Path, manifest: dict[str, Any] = MANIFEST, version: tuple[int, ...] = (0, 2, 1)
+) -> list[str]:
     evidence = [{"path": name} for name in ("witness.ndjson", "misses.ndjson", "role.json", "gone.json")]
     record: dict[str, Any] = {"subject": {"target": "arm"}, "evidence": evidence}
-    return [*fact_objections(run, manifest), *tool_objections(run, manifest, [record])]
+    return [*fact_objections(run, manifest), *tool_objections(run, manifest, [record], version)]
 
 
 def test_what_agrees_with_itself_has_no_objection(run: Path) -> None:
     assert objections(run) == []
+
+
+def test_a_name_that_is_missing_is_told_of_a_version_that_always_has_it(run: Path) -> None:
+    (run / "role.json").write_text(json.dumps({"target": "arm", "producer": 11}))
+    nameless = {key: value for key, value in WITNESS.items() if key != "version"}
+    (run / "witness.ndjson").write_text(json.dumps(nameless) + "\n")
+    assert objections(run) == []
+    said = objections(run, version=(0, 2, 2))
+    assert any("version is None" in each for each in said)
+    assert any("role.json: schema is None" in each for each in said)
+
+
+def test_a_witness_that_keeps_cpus_awake_says_what_nobody_claims(run: Path) -> None:
+    cpus = [{**cpu, "utilisation": 0.3} for cpu in WITNESS["cpus"]]
+    told = {**WITNESS, "cpus": cpus, "version": "0.2.2", "tool": "bw-traffic witness"}
+    manifest = {**MANIFEST, "tools": {**MANIFEST["tools"], "bw-traffic": "bw-traffic 0.2.2"}}
+    (run / "witness.ndjson").write_text(json.dumps(told) + "\n")
+    assert any("unclaimed_ns is missing" in each for each in objections(run, manifest))
+    told["unclaimed_ns"] = [0] * len(WITNESS["windows"])
+    (run / "witness.ndjson").write_text(json.dumps(told) + "\n")
+    assert objections(run, manifest) == []
 
 
 def changed(document: dict[str, Any], place: str, value: object) -> dict[str, Any]:
