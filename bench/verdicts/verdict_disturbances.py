@@ -306,8 +306,8 @@ DISTURBANCES: dict[str, DisturbanceKind] = {
         ),
         DisturbanceKind(
             "stranger",
-            "a process outside of the target, at FIFO 51 to 99 on its CPU, in bursts of 13 ms and more",
-            {"priority": (51, 99), "burst_max_us": (30_000, 50_000), "seed": _SEED},
+            "a process outside of the target, at FIFO 91 to 99 on its CPU, in bursts of 13 ms and more",
+            {"priority": (91, 99), "burst_max_us": (30_000, 50_000), "seed": _SEED},
             _stranger,
             _NATIVE,
         ),
