@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from dashboards.errors import StoreError
@@ -84,16 +85,20 @@ def run_histories(store: Store, run: StoredRun) -> list[SeriesHistory]:
             " WHERE run = (SELECT number FROM run WHERE run_id = ?) ORDER BY point.id",
             (run.run_id,),
         ).fetchall()
+        points: list[tuple[list[SeriesField], list[list[RunValue]], str]] = []
         for number, series, time_ns, measurement, tags_json in rows:
             tags: dict[str, str] = stored_object(store.path, tags_json)
             followed = watched(measurement, tags)
             own = contents.values([(number, series, time_ns)], followed)
             if any(own):
-                earlier = _earlier(store, run, measurement, {**tags, "branch": run.compared_with})
-                before = contents.values(earlier, followed)
-                for one, values, last in zip(followed, before, own, strict=True):
-                    if last:
-                        found.append(SeriesHistory(one, (*values, *last)))
+                compared = Point(measurement, {**tags, "branch": run.compared_with}, {"n": 0}, 0).series
+                points.append((followed, own, compared))
+        earlier = _earlier(store, run, {compared for _, _, compared in points})
+        for followed, own, compared in points:
+            before = contents.values(earlier.get(compared, ()), followed)
+            for one, values, last in zip(followed, before, own, strict=True):
+                if last:
+                    found.append(SeriesHistory(one, (*values, *last)))
     return found
 
 
@@ -105,9 +110,10 @@ def last_bench_change(store: Store, run: StoredRun) -> BenchChange | None:
     """
     with guarded(store.path):
         rows = store.connection.execute(
-            "SELECT run, series, time_ns, tags FROM point JOIN series ON series.id = series"
-            " WHERE measurement = ? AND time_ns <= ? ORDER BY time_ns DESC",
-            (EVENT, run.time_ns),
+            "SELECT run, series, point.time_ns, tags FROM run JOIN point ON run = number"
+            " JOIN series ON series.id = series WHERE run.bench = ? AND measurement = ?"
+            " AND point.time_ns <= ? ORDER BY point.time_ns DESC",
+            (run.bench, EVENT, run.time_ns),
         )
         for number, series, time_ns, tags_json in rows:
             tags: dict[str, str] = stored_object(store.path, tags_json)
@@ -123,14 +129,37 @@ def last_bench_change(store: Store, run: StoredRun) -> BenchChange | None:
     return None
 
 
-def _earlier(store: Store, run: StoredRun, measurement: str, tags: dict[str, str]) -> list[_Place]:
-    """Return the points of the runs before this one in a series, oldest first."""
-    rows = store.connection.execute(
-        "SELECT run, series, time_ns FROM point WHERE series = (SELECT id FROM series WHERE name = ?)"
-        " AND time_ns < ? ORDER BY time_ns DESC LIMIT ?",
-        (Point(measurement, tags, {"n": 0}, 0).series, run.time_ns, RUNS_MAX),
+def _earlier(store: Store, run: StoredRun, names: Collection[str]) -> dict[str, list[_Place]]:
+    """Return the points of the runs before this one, by the series' names, oldest first.
+
+    Run by run, the newest first, until there are enough of each series: the store keeps points together by
+    their run, not by their series.
+    """
+    connection = store.connection
+    name_of: dict[int, str] = dict(
+        connection.execute(
+            "SELECT id, name FROM series WHERE name IN (SELECT value FROM json_each(?))",
+            (json.dumps(sorted(names)),),
+        ).fetchall()
+    )
+    found: dict[str, list[_Place]] = {name: [] for name in name_of.values()}
+    lacking = set(name_of)
+    runs = connection.execute(
+        "SELECT number FROM run WHERE bench = ? AND branch = ? ORDER BY time_ns DESC",
+        (run.bench, run.compared_with),
     ).fetchall()
-    return rows[::-1]
+    for (number,) in runs:
+        if not lacking:
+            break
+        for series, time_ns in connection.execute(
+            "SELECT series, time_ns FROM point WHERE run = ? AND time_ns < ?", (number, run.time_ns)
+        ):
+            if series in lacking:
+                places = found[name_of[series]]
+                places.append((number, series, time_ns))
+                if len(places) == RUNS_MAX:
+                    lacking.remove(series)
+    return {name: sorted(places, key=lambda place: place[2]) for name, places in found.items()}
 
 
 class _Contents:

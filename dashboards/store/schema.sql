@@ -32,7 +32,7 @@ CREATE TABLE point (
     state       TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'delivered', 'rejected')),
     reason      TEXT NOT NULL DEFAULT '',  -- the server's, of a rejected point
     acknowledged_ns INTEGER,               -- when the server took it; ns since 1970 UTC
-    UNIQUE (series, time_ns)
+    UNIQUE (time_ns, series)
 ) STRICT;
 
 CREATE INDEX point_waiting ON point (id, time_ns) WHERE state = 'waiting';
