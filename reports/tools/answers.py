@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -202,10 +202,32 @@ class WitnessResult:
         return [(start, end) for start, end in seen if start < end]
 
     @property
+    def away_fraction(self) -> float:
+        """Return the share of the time in which the machine is known to have been away: without the target.
+
+        It is the part of `stalled_fraction` that is left of the windows.
+        """
+        whole_ns = _together_ns([(start, end) for start, end, _cpu in self.windows])
+        if not whole_ns:
+            return self.stalled_fraction
+        return self.stalled_fraction * _together_ns(self.pauses(overdue=True, known=True)) / whole_ns
+
+    @property
     def utilisation_permille(self) -> int | None:
         """Return how much of its busiest CPU the bench uses, rounded up; None: it was not measured."""
         measured = [cpu.utilisation for cpu in self.cpus if cpu.utilisation is not None]
         return math.ceil(1000 * max(measured)) if measured else None
+
+
+def _together_ns(intervals: Sequence[tuple[int, int]]) -> int:
+    """Return how long at least one of some intervals lasted, in ns."""
+    total_ns = 0
+    covered_to_ns: int | None = None
+    for start_ns, end_ns in sorted(intervals):
+        begin_ns = start_ns if covered_to_ns is None else max(start_ns, covered_to_ns)
+        total_ns += max(0, end_ns - begin_ns)
+        covered_to_ns = end_ns if covered_to_ns is None else max(end_ns, covered_to_ns)
+    return total_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from hw.open_bench import OpenBench
 from hw.protocols import Job
 from reports.latency.emulation import TARGET_WITNESS
 from reports.latency.stack_proof import DELIVERED, StackEnd, StackProof
+from reports.tools.answers import witness_result
 from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clocks.tai_utc import common_tai_utc_s
 from resources.network_stack import BOTH, NetworkStack
@@ -445,7 +446,7 @@ class Replay:
 
     def _say_taken(self, witness: dict[str, Any] | None) -> None:
         """Say so where the machine took much time from the bench, and what that means."""
-        share = witness["stalled_fraction"] if witness is not None else 0.0
+        share = witness_result(witness).away_fraction if witness is not None else 0.0
         if share <= MUCH_TAKEN:
             return
         so = "what it took is taken off each late message; streams without a verdict are replayed once more"

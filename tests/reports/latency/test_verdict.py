@@ -174,6 +174,25 @@ def test_a_stall_that_nobody_claims_neither_excuses_nor_fails(
     assert ("nobody claims" in found.verdict.reason) is (standing == "marginal")
 
 
+@pytest.mark.parametrize(
+    ("target_ran_ns", "unclaimed_ns", "share"),
+    [
+        ((), (), 0.5),
+        ((0, 0, 0), (0, 0, 0), 0.5),
+        ((20, 0, 0), (20, 20, 0), 0.3125),  # left are none, 30 to 40, 60 to 100, of 80
+        ((40, 30, 0), (), 0.25),
+        (None, (), 0.0),
+        ((), None, 0.0),
+    ],
+)
+def test_the_machine_was_away_while_neither_target_nor_interrupts_are_known_to_have_run(
+    target_ran_ns: tuple[int, ...] | None, unclaimed_ns: tuple[int, ...] | None, share: float
+):
+    windows = ((0, 30, 0), (20, 40, 1), (60, 100, 0))
+    found = WitnessResult((), 0.5, windows, 0, 10, target_ran_ns, unclaimed_ns)
+    assert found.away_fraction == pytest.approx(share)
+
+
 def test_a_share_of_a_pause_is_of_each_window(tmp_path: Path):
     replay_of(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
     answer = json.loads((tmp_path / "witness.ndjson").read_text().splitlines()[-1])

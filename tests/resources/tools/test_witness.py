@@ -54,7 +54,10 @@ def test_it_is_said_where_the_machine_takes_much(share: float, simulated: bool, 
         bench=SimpleNamespace(spec=replace(SPEC, simulated=simulated)), progress=said.append
     )
     say_taken = Replay._say_taken  # pyright: ignore[reportPrivateUsage]
-    say_taken(cast("Any", replay), {"stalled_fraction": share})
+    answer: dict[str, Any] = {"cpus": [], "stalled_fraction": share, "windows": [], "windows_dropped": 0}
+    say_taken(cast("Any", replay), answer)
+    own = {"windows": [[0, 100, 0]], "period_ns": 10, "target_ran_ns": [110]}  # the target held it all
+    say_taken(cast("Any", replay), answer | own)
     say_taken(cast("Any", replay), None)
     assert len(said) == bool(told)
     assert all(told in line for line in said)
