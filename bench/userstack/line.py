@@ -20,8 +20,10 @@ from hw.virtual.network import PRODUCER_SYSCTLS, run, set_sysctls
 BUILD = REPOSITORY / ".build" / "linux" / "targets" / "linux" / "userstack"
 SERVICE, ACCEL = BUILD / "service" / "bw-stackd", BUILD / "accel" / "bw-accel"
 HERE = Path(__file__).parent
-KERNEL, USER = "kernel", "user"
-CONGESTION_CONTROL = PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"]
+KERNEL, KERNEL_BBR, USER = "kernel", "kernel-bbr", "user"
+"""The kernel's stack by cubic, by BBR, and the user-mode stack."""
+CONTROL_KEY = "net.ipv4.tcp_congestion_control"
+CONGESTION_CONTROL, BBR = PRODUCER_SYSCTLS[CONTROL_KEY], "bbr"
 PRODUCERS = 12
 """Of the pattern that is replayed over it: so many addresses the sender has."""
 
@@ -36,7 +38,7 @@ class Line(Namespaces):
         self.sender, self.middle, self.receiver = self.names.values()
 
     def _join(self) -> None:
-        self._around.enter_context(machine_settings(CONGESTION_CONTROL))
+        self._around.enter_context(machine_settings(f"{CONGESTION_CONTROL} {BBR}"))
         self._compile()
         for namespace in self.names.values():
             set_sysctls(namespace, PRODUCER_SYSCTLS)
@@ -85,7 +87,7 @@ class Line(Namespaces):
 
         Args:
             namespace: The sender's or the receiver's.
-            stack: KERNEL or USER.
+            stack: KERNEL, KERNEL_BBR or USER.
             argv: Of the program.
             name: Of its answer's file.
             busy_poll_us: Of the user-mode stack.
@@ -93,6 +95,8 @@ class Line(Namespaces):
         """
         cpu = sender_cpu() if namespace == self.sender else receiver_cpu()
         words: list[str] = []
+        control = {**PRODUCER_SYSCTLS, CONTROL_KEY: BBR} if stack == KERNEL_BBR else PRODUCER_SYSCTLS
+        set_sysctls(namespace, control)  # a socket has what its namespace had when it was made
         if stack == USER:
             busy = ["--busy-poll-us", str(busy_poll_us)] if busy_poll_us else []
             words = [str(ACCEL), "--socket", str(self.socket(namespace)), *busy, "--"]

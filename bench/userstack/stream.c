@@ -4,7 +4,7 @@
  * system.
  *
  *     stream sink ADDRESS PORT              accept one, compare all of it: {"bytes", "wrong", "seconds"}
- *     stream source ADDRESS PORT BYTES      send it
+ *     stream source ADDRESS PORT BYTES [SECONDS]    send it, no longer than that
  *     stream reader ADDRESS PORT SIZE       accept one of messages of that size: {"ways_ns": [one way of each]}
  *     stream writer ADDRESS PORT SIZE COUNT INTERVAL_US
  *     stream echo ADDRESS PORT SIZE         send each message back
@@ -154,12 +154,13 @@ static int read_all(int fd, void *data, size_t size)
 	return 1;
 }
 
-static void source(int fd, uint64_t bytes)
+static void source(int fd, uint64_t bytes, double limit_s)
 {
+	const int64_t began_monotonic_ns = now_monotonic_ns();
 	static uint64_t piece[PIECE_WORDS];
 	uint64_t place = 0, words = bytes / sizeof(*piece);
 
-	while (place < words) {
+	while (place < words && (double)(now_monotonic_ns() - began_monotonic_ns) < limit_s * NS_PER_S) {
 		size_t count = words - place < PIECE_WORDS ? (size_t)(words - place) : PIECE_WORDS;
 
 		for (size_t i = 0; i < count; i++)
@@ -216,8 +217,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(role, "sink") && argc == 4)
 		sink(accept_one(argv));
-	else if (!strcmp(role, "source") && argc == 5)
-		source(connect_to(argv), size);
+	else if (!strcmp(role, "source") && (argc == 5 || argc == 6))
+		source(connect_to(argv), size, argc == 6 ? atof(argv[5]) : 1e6);
 	else if (!strcmp(role, "reader") && argc == 5 && size >= sizeof(int64_t))
 		reader(accept_one(argv), size);
 	else if (!strcmp(role, "echo") && argc == 5 && size >= sizeof(int64_t))

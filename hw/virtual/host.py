@@ -36,7 +36,7 @@ def machine_settings(congestion_control: str) -> Generator[None, None, None]:
     """Keep the settings of this machine as virtual benches need them for the length of the context.
 
     Args:
-        congestion_control: That the namespaces of a bench may choose.
+        congestion_control: Those that the namespaces of a bench may choose, between spaces.
 
     Raises:
         BenchError: A setting could not be changed, or not be given back: it stays in the journal.
@@ -122,13 +122,13 @@ def _keep_real_time_running(journal: Journal) -> None:
             REAL_TIME_RUNTIME.write_text("-1\n")
 
 
-def _allow_congestion_control(journal: Journal, name: str) -> None:
-    """Let namespaces choose a congestion control: the kernel asks the host's list."""
+def _allow_congestion_control(journal: Journal, names: str) -> None:
+    """Let namespaces choose congestion controls: the kernel asks the host's list."""
     with _errors_named(str(ALLOWED_CONGESTION_CONTROL)):
         found = ALLOWED_CONGESTION_CONTROL.read_text().strip()
-        if name not in found.split():
+        if lacking := [name for name in names.split() if name not in found.split()]:
             journal.record("sysctl", path=str(ALLOWED_CONGESTION_CONTROL), value=found)
-            ALLOWED_CONGESTION_CONTROL.write_text(f"{found} {name}\n")
+            ALLOWED_CONGESTION_CONTROL.write_text(f"{' '.join([found, *lacking])}\n")
 
 
 def _restore_sysctl(change: Mapping[str, Any]) -> None:

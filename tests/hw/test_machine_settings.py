@@ -89,6 +89,12 @@ def test_the_last_of_two_benches_gives_them_back(machine: Machine) -> None:
     assert machine.settings() == FOUND
 
 
+def test_a_second_bench_may_need_more_congestion_controls(machine: Machine) -> None:
+    with needed(), machine_settings("cubic vegas"):
+        assert machine.settings() == (NEEDED[0], f"{NEEDED[1]} vegas")
+    assert machine.settings() == FOUND
+
+
 def test_what_a_killed_run_left_is_given_back_by_the_next(machine: Machine) -> None:
     open_and_be_killed()
     assert machine.settings() == NEEDED
