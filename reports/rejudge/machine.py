@@ -106,12 +106,13 @@ def less_target(witness: Mapping[str, Any], earlier: int, *, claimed: bool = Fal
     Args:
         witness: Its result.
         earlier: So long before a window a pause may have begun, ns; at most the time between two wake-ups.
-        claimed: Without what nobody claims, too.
+        claimed: Without what nobody claims, too, unless threads of the target's emulator were watched.
     """
     period = int(witness.get("period_ns") or 0)
     nothing = [0] * len(witness["windows"])
     ran = witness.get("target_ran_ns", nothing)
-    idle = witness.get("unclaimed_ns", nothing) if claimed else nothing
+    is_emulated = bool(witness.get("threads"))
+    idle = witness.get("unclaimed_ns", nothing) if claimed and not is_emulated else nothing
     if ran is None or idle is None:
         return []
     seen = zip(witness["windows"], ran, idle, strict=True)

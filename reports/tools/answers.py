@@ -170,6 +170,7 @@ class WitnessResult:
             CPUs of its own, or an older tool. None: it was to be counted and could not.
         unclaimed_ns: Of the same time, what neither a process nor a hypervisor is known to have taken: idle,
             interrupts. Empty and None likewise; a CPU that is not kept awake tells nothing of it.
+        emulated: Whether it watched the threads of what emulates the target.
     """
 
     cpus: tuple[WitnessCpu, ...]
@@ -179,6 +180,7 @@ class WitnessResult:
     period_ns: int = 0
     target_ran_ns: tuple[int, ...] | None = ()
     unclaimed_ns: tuple[int, ...] | None = ()
+    emulated: bool = False
 
     def pauses(self, *, overdue: bool = False, known: bool = False) -> list[tuple[int, int]]:
         """Return (start, end) of what may have been the machine's: no more than the target left of it.
@@ -187,14 +189,16 @@ class WitnessResult:
 
         Args:
             overdue: Only from when the wake-up was due; else a pause may have begun a period before.
-            known: Only what is known to have been the machine's: without what nobody claims.
+            known: Only what is known to have been the machine's: without what nobody claims, unless the
+                target is emulated: its interrupts are time of its emulator's threads.
         """
         earlier_ns = 0 if overdue else self.period_ns
-        if self.target_ran_ns is None or (known and self.unclaimed_ns is None):
+        cut = known and not self.emulated
+        if self.target_ran_ns is None or (cut and self.unclaimed_ns is None):
             return []
         nothing = (0,) * len(self.windows)
         ran_ns = self.target_ran_ns or nothing
-        unclaimed_ns = (known and self.unclaimed_ns) or nothing
+        unclaimed_ns = (cut and self.unclaimed_ns) or nothing
         seen = [
             (max(start - earlier_ns, start - self.period_ns + ran + unclaimed), end)
             for (start, end, _cpu), ran, unclaimed in zip(self.windows, ran_ns, unclaimed_ns, strict=True)
@@ -436,6 +440,7 @@ def witness_result(data: object) -> WitnessResult:
         period_ns=int(reader.optional_number("period_ns") or 0),
         target_ran_ns=_of_windows(reader, "target_ran_ns"),
         unclaimed_ns=_of_windows(reader, "unclaimed_ns"),
+        emulated=bool(reader.data.get("threads")),
     )
 
 

@@ -46,6 +46,7 @@ class Case:
     pauses: tuple[tuple[int, int, int], ...]
     target_ran_ns: tuple[int, ...] | None
     unclaimed_ns: tuple[int, ...] | None
+    emulated: bool
     band_ns: int
     utilisation: float | None
     n_required: int
@@ -79,6 +80,7 @@ def draw(rng: random.Random) -> Case:
         pauses=tuple(pauses),
         target_ran_ns=rng.choice((ran, ran, ran, (), None)),
         unclaimed_ns=rng.choice((nobody, nobody, nobody, (), None)),
+        emulated=rng.choice((False, False, True)),
         band_ns=rng.choice((0, 200 * US, 1_500 * US)),
         utilisation=rng.choice((None, 0.0, 0.25, 0.9)),
         n_required=rng.choice((1, 1, 1, 3)),
@@ -95,6 +97,7 @@ def taken(case: Case, begin: int, end: int, *, claimed: bool = False) -> Fractio
     begin, end = begin - case.band_ns, end + case.band_ns
     rho = min(Fraction(case.utilisation or 0), Fraction(1, 2))
     away: list[tuple[int, int]] = []
+    claimed = claimed and not case.emulated
     if case.target_ran_ns is not None and not (claimed and case.unclaimed_ns is None):
         for number, (start, stop, _cpu) in enumerate(case.pauses):
             less = case.target_ran_ns[number] if case.target_ran_ns else 0
@@ -176,7 +179,9 @@ def replay_of(case: Case) -> ReplayResults:
     return ReplayResults(
         recv=recv,
         clock_of_producer={1: "host"},
-        witness=WitnessResult(cpus, 0.0, case.pauses, 0, PERIOD_NS, case.target_ran_ns, case.unclaimed_ns),
+        witness=WitnessResult(
+            cpus, 0.0, case.pauses, 0, PERIOD_NS, case.target_ran_ns, case.unclaimed_ns, case.emulated
+        ),
         misses=misses,
         extra_parts=[UncertaintyPart("clock", "bound", case.band_ns)],
     )

@@ -169,6 +169,8 @@ def test_a_stall_that_nobody_claims_neither_excuses_nor_fails(
         lengths = [end - start + witness.period_ns for start, end, _cpu in witness.windows]
         unclaimed_ns = tuple(int(unclaimed_share * length) for length in lengths)
     counted: WitnessResult = dataclasses.replace(witness, unclaimed_ns=unclaimed_ns)
+    emulated: WitnessResult = dataclasses.replace(counted, emulated=True)
+    assert judged(dataclasses.replace(replay, witness=emulated), 33).standing == "explained"
     found = judged(dataclasses.replace(replay, witness=counted), 33)
     assert found.standing == standing
     assert ("nobody claims" in found.verdict.reason) is (standing == "marginal")
@@ -182,6 +184,7 @@ def test_a_stall_that_nobody_claims_neither_excuses_nor_fails(
         ((20, 0, 0), (20, 20, 0), 0.3125),  # left are none, 30 to 40, 60 to 100, of 80
         ((40, 30, 0), (), 0.25),
         (None, (), 0.0),
+        ((0, 0, 0), None, 0.0),
         ((), None, 0.0),
     ],
 )
@@ -191,6 +194,8 @@ def test_the_machine_was_away_while_neither_target_nor_interrupts_are_known_to_h
     windows = ((0, 30, 0), (20, 40, 1), (60, 100, 0))
     found = WitnessResult((), 0.5, windows, 0, 10, target_ran_ns, unclaimed_ns)
     assert found.away_fraction == pytest.approx(share)
+    whole = dataclasses.replace(found, target_ran_ns=(), emulated=True)
+    assert whole.away_fraction == pytest.approx(0.5)
 
 
 def test_a_share_of_a_pause_is_of_each_window(tmp_path: Path):

@@ -236,6 +236,7 @@ def _witness(rng: random.Random, misses: list[Json], expected: int) -> Json:
         "type": "result", "tool": "bw-traffic witness", "version": "0.1.0", "complete": True, "cpus": cpus,
         "stalled_fraction": 0.0004, "windows": windows, "windows_dropped": 0, "period_ns": 250_000,
         "threshold_ns": 100_000, **of_target, **of_nobody,
+        "threads": [{"tid": 7, "ran_ns": 0, "lost": False}] if len(misses) % 3 == 1 else [],
     }  # fmt: skip
 
 
