@@ -127,7 +127,7 @@ def goodput_mb_per_s(line: Line, stack: str, size_bytes: int, limit_s: float) ->
     result = last_object(came)
     if result["bytes"] != size_bytes:
         raise RuntimeError(f"{stack}: {result['bytes']} of {size_bytes} bytes came")
-    return result["bytes"] / MB / result["seconds"], result["wrong"]
+    return rate_of(result)
 
 
 def cut_goodput_mb_per_s(
@@ -136,7 +136,11 @@ def cut_goodput_mb_per_s(
     """Send for some seconds at a loss; return MB/s until all has come, and how many words came wrong."""
     with lossy(line, loss_ppm, next(seeds)), line.joined():
         came, _ = exchange(line, stack, ["sink"], ["source", ENDLESS_BYTES, seconds], seconds + SLACK_S)
-    result = last_object(came)
+    return rate_of(last_object(came))
+
+
+def rate_of(result: Json) -> tuple[float, int]:
+    """Return MB/s of what came, and how many words of it came wrong."""
     return result["bytes"] / MB / result["seconds"], result["wrong"]
 
 

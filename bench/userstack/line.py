@@ -95,8 +95,8 @@ class Line(Namespaces):
         """
         cpu = sender_cpu() if namespace == self.sender else receiver_cpu()
         words: list[str] = []
-        control = {**PRODUCER_SYSCTLS, CONTROL_KEY: BBR} if stack == KERNEL_BBR else PRODUCER_SYSCTLS
-        set_sysctls(namespace, control)  # a socket has what its namespace had when it was made
+        control = BBR if stack == KERNEL_BBR else CONGESTION_CONTROL
+        set_sysctls(namespace, {CONTROL_KEY: control})  # a socket has what its namespace had when it was made
         if stack == USER:
             busy = ["--busy-poll-us", str(busy_poll_us)] if busy_poll_us else []
             words = [str(ACCEL), "--socket", str(self.socket(namespace)), *busy, "--"]

@@ -48,7 +48,7 @@ def plain_text(data: bytes) -> str:
         text = "\n".join(_without_time(text.split("\n")))
     if _POD.match(text):
         text = "\n".join(_POD.sub(r"\1 | ", line, count=1) for line in text.split("\n"))
-    if _CONTAINER.search(text):
+    if "| " in text and _CONTAINER.search(text):
         text = _without_container(text)
     if _JSON_MARK.search(text):
         text = "\n".join(_plain_line(line) for line in text.split("\n"))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reports.rejudge.version import WITH_ENDED_PRODUCERS
+from reports.rejudge.version import WITH_ENDED_PRODUCERS, parsed
 
 TENTHS = 9
 """Of the load, so many have to have come."""
@@ -26,7 +26,7 @@ def taken_by_ended(recv: Json, sends: Sequence[Json | None]) -> frozenset[int]:
     whole = {stream["id"] for send in results if send["complete"] for stream in send["streams"]}
     ended = every - whole if sends else frozenset[int]()
     is_early = len(results) < len(sends) or not all(send["complete"] for send in results)
-    if tuple(int(number) for number in recv["version"].split(".")) < WITH_ENDED_PRODUCERS:
+    if parsed(recv["version"]) < WITH_ENDED_PRODUCERS:
         return every if is_early else frozenset()
     is_light = any(_tenths_that_came(recv, name) < TENTHS for name in (None, "size_bytes"))
     return every if (ended and is_light) or (sends and not results) else ended

@@ -12,7 +12,7 @@ from typing import Any, cast
 from reports.rejudge.answers import json_lines
 from reports.rejudge.arithmetic import TOLERANCE, Record
 from reports.rejudge.summary import summary_objections
-from reports.rejudge.version import WITH_NAMES, WITH_UNCLAIMED, Version
+from reports.rejudge.version import WITH_NAMES, WITH_UNCLAIMED, Version, parsed
 
 Json = Mapping[str, Any]
 
@@ -139,9 +139,8 @@ def _must_say_unclaimed(answer: Json) -> bool:
     """Say whether an answer is that of a witness which kept CPUs awake, and of a version that tells more."""
     if answer.get("tool") != "bw-traffic witness":
         return False
-    version = tuple(int(number) for number in str(answer.get("version", 0)).split("."))
     is_awake = any(cpu.get("utilisation") is not None for cpu in answer["cpus"])
-    return is_awake and version >= WITH_UNCLAIMED
+    return is_awake and parsed(str(answer.get("version", 0))) >= WITH_UNCLAIMED
 
 
 def _share_objections(answer: Json, key: str) -> Iterator[str]:

@@ -47,6 +47,11 @@ def version_of(run: Path, manifest: Mapping[str, Any]) -> Version:
     return max(told, default=())
 
 
+def parsed(text: str) -> Version:
+    """Return the version of a text such as `0.2.1`; raises ValueError where it is none."""
+    return tuple(int(number) for number in text.split("."))
+
+
 def version_objections(
     manifest: Mapping[str, Any], records: Sequence[Record], version: Version
 ) -> Iterator[str]:

@@ -47,7 +47,7 @@ static int64_t read_interrupts_ns(struct cpu_shares *shares, int64_t between_ns)
 {
 	int64_t interrupts_ns, told_ns;
 
-	if (port_cpu_interrupts_ns(shares->cpu, &interrupts_ns))
+	if (!shares->interrupts_apart || port_cpu_interrupts_ns(shares->cpu, &interrupts_ns))
 		return 0;
 	told_ns = take(&shares->of_interrupts, interrupts_ns, between_ns);
 	shares->of_interrupts.untold_ns = 0; /* what ran since the stall before, too: most of it is nobody's delay */
@@ -58,7 +58,7 @@ void cpu_shares_begin(struct cpu_shares *shares, int64_t wake_monotonic_ns)
 {
 	read_target_ns(shares, 0);
 	shares->of_target.untold_ns = 0; /* from here on it counts */
-	read_interrupts_ns(shares, 0);
+	shares->interrupts_apart = !port_cpu_interrupts_ns(shares->cpu, &shares->of_interrupts.counter_ns);
 	shares->wake_monotonic_ns = wake_monotonic_ns;
 }
 

@@ -22,7 +22,8 @@ struct cpu_shares {
 	int cpu;
 	const struct port_cpu_account *target;          /* of the target's processes; NULL: none is read */
 	_Atomic(const struct port_thread *) idle;       /* keeps the CPU awake; NULL: not yet, or nothing does */
-	const struct port_thread *idle_read;            /* the one whose time `unclaimed` has */
+	const struct port_thread *idle_read;            /* the one whose time of_nobody has */
+	bool interrupts_apart;                          /* the system counts them apart from threads */
 	bool target_lost;                               /* a reading failed */
 	bool unclaimed_lost;                            /* the same */
 	int64_t wake_monotonic_ns;                      /* the last wake-up */
