@@ -231,7 +231,7 @@ static void call(struct input *input)
 	case 2: keep(stack_accept(*sock, NULL, &err)); break;
 	case 3: stack_shutdown(*sock, take(input) % 3); break;
 	case 4: stack_info(*sock, &info); break;
-	case 5: stack_take_error(*sock); break;
+	case 5: take(input) & 1 ? stack_take_error(*sock) : stack_take_soft_error(*sock); break;
 	case 6: stack_set(*sock, (enum stack_option)(take(input) % 11), take16(input)); break;
 	default:
 		if (take(input) & 1) {

@@ -14,6 +14,7 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import (
     ICMPv6DestUnreach,
     ICMPv6PacketTooBig,
+    ICMPv6ParamProblem,
     IPv6,
     _ICMPv6,  # pyright: ignore[reportPrivateUsage]
 )
@@ -131,8 +132,8 @@ class Peer:
 
         Args:
             about: The packet, as the stack sent it or as a forger makes it up.
-            kind: `net`, `host`, `port`, `too-big`, `prohibited`; of IPv4 also `protocol`, `quench`,
-                `parameter` and `time-exceeded`.
+            kind: `net`, `host`, `port`, `too-big`, `prohibited`, `parameter`; of IPv4
+                also `protocol`, `quench` and `time-exceeded`.
             mtu_bytes: Of `too-big`.
             quoted_bytes: How much of the packet is quoted.
         """
@@ -146,6 +147,8 @@ class Peer:
         codes = {"net": 0, "prohibited": 1, "host": 3, "port": 4}
         if kind == "too-big":
             layer: Packet = ICMPv6PacketTooBig(mtu=mtu_bytes)
+        elif kind == "parameter":
+            layer = ICMPv6ParamProblem()
         elif kind in codes:
             layer = ICMPv6DestUnreach(code=codes[kind])
         else:

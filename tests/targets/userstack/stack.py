@@ -167,6 +167,8 @@ class Stack:
             ("stack_listen", c_int, (c_void_p, c_int)),
             ("stack_shutdown", c_int, (c_void_p, c_int)),
             ("stack_take_error", c_int, (c_void_p,)),
+            ("stack_take_soft_error", c_int, (c_void_p,)),
+            ("stack_unreachable", None, (c_char_p, c_size_t, c_int)),
             ("stack_local", c_int, (c_void_p, POINTER(_Address))),
             ("stack_peer", c_int, (c_void_p, POINTER(_Address))),
             ("stack_info", c_int, (c_void_p, POINTER(Info))),
@@ -340,6 +342,10 @@ class Socket:
     def take_error(self) -> int:
         """Take the pending error, 0 if there is none."""
         return self.stack.call("stack_take_error", self.handle)
+
+    def take_soft_error(self) -> int:
+        """Take what was said of packets that did not arrive, 0 if nothing was."""
+        return self.stack.call("stack_take_soft_error", self.handle)
 
     def set(self, option: int, value: int) -> None:
         """Set an option."""

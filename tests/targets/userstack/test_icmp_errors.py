@@ -59,7 +59,8 @@ def test_what_icmp_said_is_forgotten_when_the_peer_is_heard(peer4: Peer) -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "number"), [("port", "ECONNREFUSED"), ("host", "EHOSTUNREACH"), ("net", "ENETUNREACH")]
+    ("kind", "number"),
+    [("port", "ECONNREFUSED"), ("host", "EHOSTUNREACH"), ("net", "ENETUNREACH"), ("parameter", "EPROTO")],
 )
 def test_a_connection_that_begins_fails_as_with_the_kernel(peer: Peer, kind: str, number: str) -> None:
     sock = peer.stack.open(0, peer.family).connect(peer.ip, peer.port)
@@ -67,6 +68,31 @@ def test_a_connection_that_begins_fails_as_with_the_kernel(peer: Peer, kind: str
     assert sock.ready & HUNG_UP
     assert errno.errorcode[sock.take_error()] == number
     peer.expect_nothing(10_000)
+
+
+def test_what_the_host_cannot_send_costs_what_is_not_yet_connected(peer: Peer) -> None:
+    sock = peer.stack.open(0, peer.family).connect(peer.ip, peer.port)
+    packet = peer.stack.take()[0]
+    peer.stack.call("stack_unreachable", packet, len(packet), errno.EHOSTUNREACH)
+    assert sock.ready & HUNG_UP
+    assert [sock.take_error(), sock.take_error(), sock.take_soft_error()] == [errno.EHOSTUNREACH, 0, 0]
+    peer.expect_nothing(10_000)
+
+
+def test_what_the_host_cannot_send_is_told_while_the_connection_goes_on(peer: Peer) -> None:
+    sock = peer.connected()
+    packet = sent_by(peer, sock, 100)
+    peer.stack.call("stack_unreachable", packet, len(packet), errno.EHOSTUNREACH)
+    assert state_of(sock) == "ESTABLISHED"
+    assert [sock.take_error(), sock.take_soft_error(), sock.take_soft_error()] == [0, errno.EHOSTUNREACH, 0]
+
+
+@pytest.mark.parametrize("size", [0, 1, 19, 27])
+def test_what_the_host_cannot_send_is_too_little_to_tell_of(peer4: Peer, size: int) -> None:
+    sock = peer4.stack.open(0).connect(peer4.ip, peer4.port)
+    packet = peer4.stack.take()[0]
+    peer4.stack.call("stack_unreachable", packet[:size], size, errno.EHOSTUNREACH)
+    assert state_of(sock) == "SYN-SENT"
 
 
 def test_rfc_792_eight_bytes_of_the_segment_are_enough(peer4: Peer) -> None:

@@ -59,12 +59,14 @@ static struct neighbour *find(bool ipv6, const uint8_t *ip)
 	return each;
 }
 
-static void drop_waiting(struct neighbour *each)
+static void drop_waiting(struct neighbour *each, int err)
 {
 	while (each->first) {
 		struct waiting *first = each->first;
 
 		each->first = first->next;
+		if (err)
+			calls.lost(first->packet, first->packet_bytes, err);
 		free(first);
 		waiting_count--;
 		dropped++;
@@ -80,7 +82,7 @@ void neighbours_end(void)
 			struct neighbour *each = buckets[i];
 
 			buckets[i] = each->next;
-			drop_waiting(each);
+			drop_waiting(each, 0);
 			free(each);
 		}
 	}
@@ -155,19 +157,24 @@ void neighbours_send(const uint8_t *packet, size_t packet_bytes)
 	}
 }
 
-void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t *mac)
+void neighbours_lose(bool ipv6, const uint8_t *ip, int err)
 {
 	struct neighbour *each = find(ipv6, ip);
 
 	if (!each)
-		each = mac ? add(ipv6, ip) : NULL;
+		return;
+	each->asked = each->known = false;
+	drop_waiting(each, err);
+}
+
+void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t mac[NEIGHBOUR_MAC_BYTES])
+{
+	struct neighbour *each = find(ipv6, ip);
+
+	each = each ? each : add(ipv6, ip);
 	if (!each)
 		return;
-	each->asked = each->known = mac != NULL;
-	if (!mac) {
-		drop_waiting(each);
-		return;
-	}
+	each->asked = each->known = true;
 	memcpy(each->mac, mac, NEIGHBOUR_MAC_BYTES);
 	while (each->first) {
 		struct waiting *first = each->first;

@@ -17,6 +17,8 @@ struct neighbours_host {
 	void (*ask)(bool ipv6, const uint8_t *ip);
 	/** Take a packet that can go. */
 	void (*send)(const uint8_t mac[NEIGHBOUR_MAC_BYTES], const uint8_t *packet, size_t packet_bytes);
+	/** Hear that a packet cannot go. @param err errno */
+	void (*lost)(const uint8_t *packet, size_t packet_bytes, int err);
 };
 
 void neighbours_begin(const struct neighbours_host *host);
@@ -24,8 +26,10 @@ void neighbours_begin(const struct neighbours_host *host);
 void neighbours_end(void);
 /** Send an IP packet, or let it wait for the answer. */
 void neighbours_send(const uint8_t *packet, size_t packet_bytes);
-/** Hear of an address. @param mac  NULL: it cannot be reached, and what waits for it is dropped */
-void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t *mac);
+/** Hear of an address. */
+void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t mac[NEIGHBOUR_MAC_BYTES]);
+/** Hear that an address cannot be reached: what waits for it is dropped. @param err errno; 0: the host is not told of the packets */
+void neighbours_lose(bool ipv6, const uint8_t *ip, int err);
 /** Whether packets wait for an answer. */
 bool neighbours_waiting(void);
 /** Packets that were dropped as their address could not be reached, or too many waited for it. */

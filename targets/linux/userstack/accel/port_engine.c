@@ -83,7 +83,7 @@ static void ask_for(bool ipv6, const uint8_t *ip)
 
 	memcpy(request.ip, ip, ipv6 ? 16 : 4);
 	if (engine.state == RUNNING && stackd_tell(engine.service, &request, -1))
-		neighbours_learn(ipv6, ip, NULL);
+		neighbours_lose(ipv6, ip, 0); /* the stack is being asked for a packet: it hears of nothing now */
 }
 
 /* What the service says. */
@@ -97,16 +97,27 @@ static void report(void)
 	stackd_tell(engine.service, &request, -1); /* if the service is gone, the next one who asks it finds out */
 }
 
+/* What is said of the way to an address. Two results say nothing of the host: it made room for others, or the kernel takes it. */
+static void hear_way(const struct stackd_answer *event)
+{
+	bool ipv6 = event->family == AF_INET6, says_why = event->result != -ENOENT && event->result != -EREMOTE;
+
+	if (event->result == -EINPROGRESS)
+		return;
+	if (event->result)
+		neighbours_lose(ipv6, event->ip, says_why ? -event->result : 0);
+	else
+		neighbours_learn(ipv6, event->ip, event->mac);
+}
+
 static void hear(const struct stackd_answer *event)
 {
-	bool ipv6 = event->family == AF_INET6;
-
 	if (event->verb == STACKD_ADDRESSES)
 		interface_follow(event);
 	else if (event->verb == STACKD_REPORT)
 		report();
-	else if ((event->verb == STACKD_RESOLVE || event->verb == STACKD_NEIGHBOUR) && event->result != -EINPROGRESS)
-		neighbours_learn(ipv6, event->ip, event->result ? NULL : event->mac);
+	else if (event->verb == STACKD_RESOLVE || event->verb == STACKD_NEIGHBOUR)
+		hear_way(event);
 }
 
 static void service_is_gone(void)
@@ -205,7 +216,7 @@ static void read_busy_poll(void)
 static int begin_with(int service, int packets, int memory, const struct stackd_answer *hello)
 {
 	static const struct stack_host host = { send_packet, socket_changed, fill_random };
-	static const struct neighbours_host neighbours = { ask_for, frames_send };
+	static const struct neighbours_host neighbours = { ask_for, frames_send, stack_unreachable };
 	int err = frames_begin(packets, memory, hello);
 
 	if (err)

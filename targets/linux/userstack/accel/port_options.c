@@ -292,6 +292,7 @@ int options_get(struct open_socket *sock, int fd, int level, int name, void *val
 		return -EINVAL;
 	if (sock->way == WAY_STACK && level == SOL_SOCKET && name == SO_ERROR) {
 		number = engine_is_gone() ? ENETDOWN : stack_take_error(sock->stack);
+		number = number ? number : stack_take_soft_error(sock->stack);
 		return answer(value, length, &number, sizeof(number));
 	}
 	if (sock->way == WAY_STACK && level == SOL_SOCKET && name == SO_ACCEPTCONN) {

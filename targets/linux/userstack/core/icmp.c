@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors of ICMP, which lwIP does not hear: what they say to the connection or the socket whose packet they quote. */
+/* What did not arrive, of which lwIP does not hear: what ICMP, or the host, says to the connection or the socket that sent it. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,12 +18,12 @@ enum {
 	QUOTED_BYTES = 8, /* of TCP and UDP: what IPv4 has to quote */
 };
 
-/* An error: what it quotes, and what it says. */
+/* An error: the packet that it is about, and what it says. */
 struct icmp_error {
 	uint8_t protocol;
 	struct stack_address local, remote;
 	uint32_t sequence;
-	uint16_t quoted_packet_bytes; /* of the packet that did not get through */
+	uint16_t packet_bytes; /* of the packet that did not get through */
 	int err;                      /* errno; 0: only the size of packets */
 	bool hard;                    /* trying again is of no use */
 	uint32_t mtu_bytes;
@@ -71,6 +71,7 @@ static bool read_ipv4_kind(const uint8_t *icmp, struct icmp_error *error)
 	}
 	if (type == ICMP_PP) {
 		error->err = EPROTO;
+		error->hard = true;
 		return true;
 	}
 	if (type != ICMP_DUR || code >= sizeof(unreachable) / sizeof(unreachable[0]))
@@ -97,6 +98,11 @@ static bool read_ipv6_kind(const uint8_t *icmp, struct icmp_error *error)
 		error->err = EHOSTUNREACH;
 		return true;
 	}
+	if (type == ICMP6_TYPE_PP) {
+		error->err = EPROTO;
+		error->hard = true;
+		return true;
+	}
 	if (type == ICMP6_TYPE_PTB) {
 		error->err = EMSGSIZE;
 		error->too_big = true;
@@ -110,7 +116,7 @@ static bool read_ipv6_kind(const uint8_t *icmp, struct icmp_error *error)
 	return true;
 }
 
-/* Take the ports and, of TCP, the sequence number from what is quoted behind the IP header. */
+/* Take the ports and, of TCP, the sequence number from what is behind the IP header. */
 static void read_transport(const uint8_t *transport, struct icmp_error *error)
 {
 	error->local.port = read16(transport);
@@ -118,10 +124,40 @@ static void read_transport(const uint8_t *transport, struct icmp_error *error)
 	error->sequence = read32(transport + 4);
 }
 
+/* Read the packet that an error is about, or what is quoted of it. Return whether it is one of IPv4, and enough of it. */
+static bool read_lost_ipv4(const uint8_t *packet, size_t size_bytes, struct icmp_error *error)
+{
+	size_t header_bytes = (size_t)(packet[0] & 15) * 4;
+
+	if (packet[0] >> 4 != 4 || header_bytes < IPV4_HEADER_BYTES || header_bytes + QUOTED_BYTES > size_bytes || read16(packet + 6) & 0x1fff)
+		return false;
+	error->protocol = packet[9];
+	error->packet_bytes = read16(packet + 2);
+	error->local.family = error->remote.family = STACK_IPV4;
+	memcpy(error->local.ip, packet + 12, 4);
+	memcpy(error->remote.ip, packet + 16, 4);
+	read_transport(packet + header_bytes, error);
+	return true;
+}
+
+/* The same of IPv6. */
+static bool read_lost_ipv6(const uint8_t *packet, size_t size_bytes, struct icmp_error *error)
+{
+	if (packet[0] >> 4 != 6 || IPV6_HEADER_BYTES + QUOTED_BYTES > size_bytes)
+		return false;
+	error->protocol = packet[6];
+	error->packet_bytes = (uint16_t)(read16(packet + 4) + IPV6_HEADER_BYTES);
+	error->local.family = error->remote.family = STACK_IPV6;
+	memcpy(error->local.ip, packet + 8, 16);
+	memcpy(error->remote.ip, packet + 24, 16);
+	read_transport(packet + IPV6_HEADER_BYTES, error);
+	return true;
+}
+
 /* Read an error over IPv4. Return whether it is one, sound and about a packet that this stack may have sent. */
 static bool read_ipv4(const uint8_t *packet, size_t size_bytes, struct icmp_error *error)
 {
-	size_t header_bytes = (size_t)(packet[0] & 15) * 4, length, quoted_header_bytes;
+	size_t header_bytes = (size_t)(packet[0] & 15) * 4, length;
 	const uint8_t *icmp = packet + header_bytes, *quoted = icmp + ICMP_HEADER_BYTES;
 
 	if (size_bytes < IPV4_HEADER_BYTES || header_bytes < IPV4_HEADER_BYTES || packet[9] != IP_PROTO_ICMP || read16(packet + 6) & 0x3fff)
@@ -131,17 +167,7 @@ static bool read_ipv4(const uint8_t *packet, size_t size_bytes, struct icmp_erro
 		return false;
 	if (!read_ipv4_kind(icmp, error) || inet_chksum(packet, (u16_t)header_bytes) || inet_chksum(icmp, (u16_t)(length - header_bytes)))
 		return false;
-	quoted_header_bytes = (size_t)(quoted[0] & 15) * 4;
-	if (quoted[0] >> 4 != 4 || quoted_header_bytes < IPV4_HEADER_BYTES || read16(quoted + 6) & 0x1fff ||
-	    (size_t)(quoted - packet) + quoted_header_bytes + QUOTED_BYTES > length || memcmp(quoted + 12, packet + 16, 4) != 0)
-		return false;
-	error->protocol = quoted[9];
-	error->quoted_packet_bytes = read16(quoted + 2);
-	error->local.family = error->remote.family = STACK_IPV4;
-	memcpy(error->local.ip, quoted + 12, 4);
-	memcpy(error->remote.ip, quoted + 16, 4);
-	read_transport(quoted + quoted_header_bytes, error);
-	return true;
+	return memcmp(quoted + 12, packet + 16, 4) == 0 && read_lost_ipv4(quoted, length - (size_t)(quoted - packet), error);
 }
 
 /* The checksum of ICMPv6, pseudo header and all: 0 if it is right. */
@@ -171,15 +197,21 @@ static bool read_ipv6(const uint8_t *packet, size_t size_bytes, struct icmp_erro
 		return false;
 	if (!read_ipv6_kind(icmp, error) || ipv6_sum(packet, length))
 		return false;
-	if (quoted[0] >> 4 != 6 || memcmp(quoted + 8, packet + 24, 16) != 0)
-		return false;
-	error->protocol = quoted[6];
-	error->quoted_packet_bytes = (uint16_t)(read16(quoted + 4) + IPV6_HEADER_BYTES);
-	error->local.family = error->remote.family = STACK_IPV6;
-	memcpy(error->local.ip, quoted + 8, 16);
-	memcpy(error->remote.ip, quoted + 24, 16);
-	read_transport(quoted + IPV6_HEADER_BYTES, error);
-	return true;
+	return memcmp(quoted + 8, packet + 24, 16) == 0 && read_lost_ipv6(quoted, length - ICMP_HEADER_BYTES, error);
+}
+
+static void tell(struct icmp_error *error)
+{
+	if (error->too_big && !error->mtu_bytes)
+		error->mtu_bytes = plateau_below(error->packet_bytes);
+	if (error->protocol == IP_PROTO_TCP) {
+		if (error->too_big)
+			stack_tcp_too_big(&error->local, &error->remote, error->sequence, error->mtu_bytes);
+		else
+			stack_tcp_unreachable(&error->local, &error->remote, error->sequence, error->err);
+	} else if (error->protocol == IP_PROTO_UDP && (error->hard || error->too_big)) {
+		stack_udp_unreachable(&error->local, &error->remote, error->err);
+	}
 }
 
 bool stack_icmp_input(const uint8_t *packet, size_t size_bytes)
@@ -189,17 +221,15 @@ bool stack_icmp_input(const uint8_t *packet, size_t size_bytes)
 	if (!size_bytes || !(packet[0] >> 4 == 4 ? read_ipv4(packet, size_bytes, &error) :
 			     packet[0] >> 4 == 6 ? read_ipv6(packet, size_bytes, &error) : false))
 		return false;
-	if (!stack_address_is_local(&error.local))
-		return true;
-	if (error.too_big && !error.mtu_bytes)
-		error.mtu_bytes = plateau_below(error.quoted_packet_bytes);
-	if (error.protocol == IP_PROTO_TCP) {
-		if (error.too_big)
-			stack_tcp_too_big(&error.local, &error.remote, error.sequence, error.mtu_bytes);
-		else
-			stack_tcp_unreachable(&error.local, &error.remote, error.sequence, error.err);
-	} else if (error.protocol == IP_PROTO_UDP && (error.hard || error.too_big)) {
-		stack_udp_unreachable(&error.local, &error.remote, error.err);
-	}
+	if (stack_address_is_local(&error.local))
+		tell(&error);
 	return true;
+}
+
+void stack_unreachable(const uint8_t *packet, size_t size_bytes, int err)
+{
+	struct icmp_error error = { .err = err };
+
+	if (read_lost_ipv4(packet, size_bytes, &error) || read_lost_ipv6(packet, size_bytes, &error))
+		tell(&error);
 }

@@ -232,6 +232,14 @@ int stack_take_error(struct stack_socket *sock)
 	return err;
 }
 
+int stack_take_soft_error(struct stack_socket *sock)
+{
+	int err = sock->soft_error;
+
+	sock->soft_error = 0;
+	return err;
+}
+
 static bool in_range(int value, int least, int most)
 {
 	return value >= least && value <= most;

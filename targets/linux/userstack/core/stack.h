@@ -62,6 +62,8 @@ void stack_set_arrival(uint64_t realtime_ns);
 /** What is handed in between the two has come together, and is acknowledged together, up to eight segments of a stream at a time. */
 void stack_input_begin(void);
 void stack_input_end(void);
+/** Hear that a packet that was handed out cannot go: as if ICMP said so, which costs what is not yet connected. @param err errno */
+void stack_unreachable(const uint8_t *packet, size_t size_bytes, int err);
 
 /** @return a socket, or NULL: -errno stands in *err (-ENOMEM, -EAFNOSUPPORT) */
 struct stack_socket *stack_open(enum stack_family family, enum stack_type type, int *err);
@@ -128,8 +130,10 @@ unsigned int stack_ready(const struct stack_socket *sock);
 unsigned int stack_news(const struct stack_socket *sock);
 /** How many bytes can be read: of a stream; of UDP those of the first datagram. */
 size_t stack_waiting_bytes(const struct stack_socket *sock);
-/** Take the error that is pending: 0 or an errno (not negative), as SO_ERROR. */
+/** Take the error that is pending: 0 or an errno (not negative). */
 int stack_take_error(struct stack_socket *sock);
+/** Take what was said of packets that did not arrive while their connection goes on, since its peer was last heard; SO_ERROR hands it out, too. */
+int stack_take_soft_error(struct stack_socket *sock);
 
 enum stack_option {
 	STACK_NO_DELAY,          /* 0, 1 */

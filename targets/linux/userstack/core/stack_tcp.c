@@ -118,7 +118,7 @@ static void failed(void *argument, err_t err)
 	else if (err == ERR_RST)
 		sock->error = sock->connecting ? ECONNREFUSED : sock->ended && !sock->shut_write ? EPIPE : ECONNRESET;
 	else
-		sock->error = err != ERR_ABRT ? -stack_errno(err) : sock->soft_error ? sock->soft_error : ETIMEDOUT;
+		sock->error = err != ERR_ABRT ? -stack_errno(err) : sock->soft_error ? stack_take_soft_error(sock) : ETIMEDOUT;
 	sock->connecting = sock->connected = false;
 	sock->peer_closed = true;
 	stack_socket_received(sock);
