@@ -17,7 +17,7 @@ struct waiting {
 
 struct neighbour {
 	struct neighbour *next;
-	uint8_t ip[IPV6_BYTES], mac[NEIGHBOUR_MAC_BYTES];
+	uint8_t ip[IPV6_BYTES], source[IPV6_BYTES], mac[NEIGHBOUR_MAC_BYTES];
 	bool ipv6, known, asked;
 	struct waiting *first, **last;
 	size_t waiting_bytes;
@@ -167,7 +167,7 @@ void neighbours_lose(bool ipv6, const uint8_t *ip, int err)
 	drop_waiting(each, err);
 }
 
-void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t mac[NEIGHBOUR_MAC_BYTES])
+void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t mac[NEIGHBOUR_MAC_BYTES], const uint8_t *source)
 {
 	struct neighbour *each = find(ipv6, ip);
 
@@ -176,6 +176,7 @@ void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t mac[NEIGHBOUR_
 		return;
 	each->asked = each->known = true;
 	memcpy(each->mac, mac, NEIGHBOUR_MAC_BYTES);
+	memcpy(each->source, source, address_bytes(ipv6));
 	while (each->first) {
 		struct waiting *first = each->first;
 
@@ -186,6 +187,13 @@ void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t mac[NEIGHBOUR_
 	}
 	each->last = &each->first;
 	each->waiting_bytes = 0;
+}
+
+const uint8_t *neighbours_source(bool ipv6, const uint8_t *ip)
+{
+	const struct neighbour *each = find(ipv6, ip);
+
+	return each && each->known ? each->source : NULL;
 }
 
 bool neighbours_waiting(void)

@@ -26,8 +26,10 @@ void neighbours_begin(const struct neighbours_host *host);
 void neighbours_end(void);
 /** Send an IP packet, or let it wait for the answer. */
 void neighbours_send(const uint8_t *packet, size_t packet_bytes);
-/** Hear of an address. */
-void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t mac[NEIGHBOUR_MAC_BYTES]);
+/** Hear of an address. @param source  the host's own address on the way to it, as long as `ip` */
+void neighbours_learn(bool ipv6, const uint8_t *ip, const uint8_t mac[NEIGHBOUR_MAC_BYTES], const uint8_t *source);
+/** @return the host's own address on the way to one that can be reached, or NULL: of another one nothing is known now */
+const uint8_t *neighbours_source(bool ipv6, const uint8_t *ip);
 /** Hear that an address cannot be reached: what waits for it is dropped. @param err errno; 0: the host is not told of the packets */
 void neighbours_lose(bool ipv6, const uint8_t *ip, int err);
 /** Whether packets wait for an answer. */

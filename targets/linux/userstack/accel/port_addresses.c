@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { IPV4_MAPPED_AT = 12, LOOPBACK_NET = 127 };
+enum { IPV4_MAPPED_AT = 12, LOOPBACK_NET = 127, MULTICAST_NET4 = 224, RESERVED_NET4 = 240, MULTICAST_NET6 = 0xff };
 
 int address_from_sockaddr(const struct sockaddr *sockaddr, socklen_t length, struct stack_address *address)
 {
@@ -85,4 +85,13 @@ bool address_is_loopback(const struct stack_address *address)
 	if (address->family == STACK_IPV4)
 		return address->ip[0] == LOOPBACK_NET || address_is_any(address);
 	return memcmp(address->ip, loopback6, sizeof(loopback6)) == 0 || address_is_any(address);
+}
+
+bool address_is_of_many(const struct stack_address *address)
+{
+	static const uint8_t broadcast4[] = { 255, 255, 255, 255 };
+
+	if (address->family == STACK_IPV6)
+		return address->ip[0] == MULTICAST_NET6;
+	return (address->ip[0] >= MULTICAST_NET4 && address->ip[0] < RESERVED_NET4) || memcmp(address->ip, broadcast4, sizeof(broadcast4)) == 0;
 }

@@ -22,5 +22,7 @@ size_t address_bytes(const struct stack_address *address);
 bool address_is_any(const struct stack_address *address);
 /** Whether packets to an address never leave by a card. */
 bool address_is_loopback(const struct stack_address *address);
+/** Whether an address means several stations whatever the interface is: multicast, or broadcast on a link. */
+bool address_is_of_many(const struct stack_address *address);
 
 #endif

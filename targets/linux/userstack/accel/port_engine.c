@@ -107,7 +107,7 @@ static void hear_way(const struct stackd_answer *event)
 	if (event->result)
 		neighbours_lose(ipv6, event->ip, says_why ? -event->result : 0);
 	else
-		neighbours_learn(ipv6, event->ip, event->mac);
+		neighbours_learn(ipv6, event->ip, event->mac, event->source);
 }
 
 static void hear(const struct stackd_answer *event)
@@ -276,16 +276,21 @@ int engine_begin(void)
 int engine_route(const struct stack_address *to, struct stack_address *source)
 {
 	struct stackd_request request = { .verb = STACKD_RESOLVE, .family = to->family == STACK_IPV6 ? AF_INET6 : AF_INET };
+	const uint8_t *known = neighbours_source(to->family == STACK_IPV6, to->ip);
 	struct stackd_answer answer;
 	int err;
 
+	*source = (struct stack_address){ .family = to->family };
+	if (known) {
+		memcpy(source->ip, known, to->family == STACK_IPV6 ? 16 : 4);
+		return 0;
+	}
 	memcpy(request.ip, to->ip, sizeof(request.ip));
 	err = engine_ask(&request, -1, &answer);
 	if (err)
 		return err;
 	if (answer.result && answer.result != -EINPROGRESS)
 		return answer.result;
-	*source = (struct stack_address){ .family = to->family };
 	memcpy(source->ip, answer.source, sizeof(source->ip));
 	hear(&answer);
 	return 0;

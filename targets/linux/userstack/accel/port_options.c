@@ -48,6 +48,19 @@ static const struct { int level, name; } hints[] = {
 	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT }, { IPPROTO_IPV6, IPV6_MTU_DISCOVER },
 };
 
+/* Options of groups, which the kernel's part of a socket of UDP has: datagrams to and from them go by it. */
+static const struct { int level, name; } of_groups[] = {
+	{ IPPROTO_IP, IP_MULTICAST_IF }, { IPPROTO_IP, IP_MULTICAST_TTL }, { IPPROTO_IP, IP_MULTICAST_LOOP },
+	{ IPPROTO_IP, IP_MULTICAST_ALL }, { IPPROTO_IP, IP_ADD_MEMBERSHIP }, { IPPROTO_IP, IP_DROP_MEMBERSHIP },
+	{ IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP }, { IPPROTO_IP, IP_DROP_SOURCE_MEMBERSHIP },
+	{ IPPROTO_IP, MCAST_JOIN_GROUP }, { IPPROTO_IP, MCAST_LEAVE_GROUP },
+	{ IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP }, { IPPROTO_IP, MCAST_LEAVE_SOURCE_GROUP },
+	{ IPPROTO_IPV6, IPV6_MULTICAST_IF }, { IPPROTO_IPV6, IPV6_MULTICAST_HOPS }, { IPPROTO_IPV6, IPV6_MULTICAST_LOOP },
+	{ IPPROTO_IPV6, IPV6_MULTICAST_ALL }, { IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP }, { IPPROTO_IPV6, IPV6_DROP_MEMBERSHIP },
+	{ IPPROTO_IPV6, MCAST_JOIN_GROUP }, { IPPROTO_IPV6, MCAST_LEAVE_GROUP },
+	{ IPPROTO_IPV6, MCAST_JOIN_SOURCE_GROUP }, { IPPROTO_IPV6, MCAST_LEAVE_SOURCE_GROUP },
+};
+
 static const struct row *find(const struct open_socket *sock, int level, int name)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -85,6 +98,15 @@ static bool is_hint(int level, int name)
 {
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
 		if (hints[i].level == level && hints[i].name == name)
+			return true;
+	}
+	return false;
+}
+
+static bool is_of_groups(const struct open_socket *sock, int level, int name)
+{
+	for (size_t i = 0; sock->both && sock->type == SOCK_DGRAM && i < sizeof(of_groups) / sizeof(of_groups[0]); i++) {
+		if (of_groups[i].level == level && of_groups[i].name == name)
 			return true;
 	}
 	return false;
@@ -170,7 +192,7 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 	bool tells = control_has(sock, level, name, number_of(value, length));
 	bool fit = find(sock, level, name) || is_hint(level, name) || tells || (level == SOL_SOCKET && name == SO_LINGER);
 
-	if (sock->way == WAY_STACK && !fit && !is_timeout(level, name) && !is_off(value, length)) {
+	if (sock->way == WAY_STACK && !fit && !is_timeout(level, name) && !is_of_groups(sock, level, name) && !is_off(value, length)) {
 		say_unfit(level, name, value, length, "");
 		return -ENOPROTOOPT;
 	}

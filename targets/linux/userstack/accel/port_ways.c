@@ -77,7 +77,7 @@ static int open_stack(struct open_socket *sock, int fd)
 	return 0;
 }
 
-/* The stack gets a socket that is bound in the kernel to a port. `both`: the kernel's has a part in it, too. */
+/* The stack gets a socket that is bound in the kernel to a port. `both`: the kernel's has a part in it, too: what this host sends to itself. */
 static int enter_stack(struct open_socket *sock, int fd, const struct stack_address *local, bool both)
 {
 	int err = ports_take(sock->protocol, local, fd);
@@ -140,7 +140,7 @@ int ways_bind(struct open_socket *sock, int fd, const struct sockaddr *address, 
 		return 0;
 	err = is_ours(sock, &local);
 	if (err > 0)
-		return enter_stack(sock, fd, &local, address_is_any(&local));
+		return enter_stack(sock, fd, &local, true);
 	if (!err)
 		go_by_kernel(sock);
 	return err;
@@ -165,7 +165,7 @@ int ways_listen(struct open_socket *sock, int fd, int backlog)
 			return libc_calls()->listen(fd, backlog) ? -errno : 0;
 		}
 		if (err > 0)
-			err = enter_stack(sock, fd, &local, address_is_any(&local));
+			err = enter_stack(sock, fd, &local, true);
 		if (err)
 			return err;
 	}
@@ -181,13 +181,24 @@ int ways_listen(struct open_socket *sock, int fd, int backlog)
 /* Whether a way to a peer leads over the interface. @return 1, 0, or -errno */
 static int leads_over_interface(struct open_socket *sock, const struct stack_address *peer, struct stack_address *source)
 {
-	int err;
+	struct stack_address local = { .port = sock->port };
+	int err = sock->port ? 0 : local_of(sock->fd, &local);
 
-	if (sock->unfit || address_is_loopback(peer) || !is_allowed(sock, peer, 0))
+	if (err)
+		return err;
+	if (sock->unfit || address_is_loopback(peer) || address_is_of_many(peer) || !is_allowed(sock, peer, local.port))
 		return 0;
 	err = engine_begin();
 	err = err ? err : engine_route(peer, source);
 	return err == -EREMOTE ? 0 : err ? err : 1;
+}
+
+/* Whether the stack sends from the address that the routes choose; one that the socket is bound to is the interface's. */
+static bool can_send_from(const struct open_socket *sock, const struct stack_address *source)
+{
+	struct stack_address local;
+
+	return (stack_local(sock->stack, &local) == 0 && !address_is_any(&local)) || interface_has_address(source);
 }
 
 /* Bind a socket that has no port yet, or leave it. *local: what it has then. */
@@ -222,7 +233,7 @@ static int enter_for_peer(struct open_socket *sock, int fd, const struct stack_a
 	}
 	if (!address_is_any(&local) && !interface_has_address(&local))
 		return 0;
-	err = enter_stack(sock, fd, &local, sock->type == SOCK_DGRAM && address_is_any(&local));
+	err = enter_stack(sock, fd, &local, sock->type == SOCK_DGRAM && !connects);
 	if (!err)
 		stack_set_source(sock->stack, &route_source);
 	return err ? err : 1;
@@ -295,11 +306,13 @@ int ways_connect(struct open_socket *sock, int fd, const struct sockaddr *addres
 		err = leads_over_interface(sock, &peer, &source);
 		if (err < 0)
 			return err;
-		if (!err || (sock->both && !interface_has_address(&source))) { /* from now on it hears that peer alone */
+		if (!err || !can_send_from(sock, &source)) {
 			sockets_leave_stack(sock);
 			go_by_kernel(sock);
 		} else {
 			stack_set_source(sock->stack, &source);
+			sock->both = false; /* from now on it hears that peer alone */
+			epoll_socket_moved(sock);
 		}
 		err = 0;
 	}
@@ -323,15 +336,13 @@ int ways_datagram_goes_by_kernel(struct open_socket *sock, int fd, const struct 
 		err = enter_for_peer(sock, fd, to, false);
 		return err < 0 ? err : !err;
 	}
-	if (!sock->both)
-		return 0;
 	if (to->family == sock->sent_to.family && memcmp(to->ip, sock->sent_to.ip, address_bytes(to)) == 0)
 		return sock->sent_by_kernel;
 	err = leads_over_interface(sock, to, &source);
 	if (err < 0)
 		return err;
 	sock->sent_to = *to;
-	sock->sent_by_kernel = !err || !interface_has_address(&source);
+	sock->sent_by_kernel = !err || !can_send_from(sock, &source);
 	if (!sock->sent_by_kernel)
 		stack_set_source(sock->stack, &source);
 	return sock->sent_by_kernel;
@@ -345,7 +356,7 @@ int ways_enter_again(struct open_socket *sock)
 	if (!err && sock->kept >= 0 && libc_calls()->dup3(sock->kept, sock->fd, 0) < 0)
 		err = -errno;
 	err = err ? err : local_of(sock->fd, &local);
-	err = err ? err : enter_stack(sock, sock->fd, &local, address_is_any(&local));
+	err = err ? err : enter_stack(sock, sock->fd, &local, sock->both);
 	if (err || !sock->listens)
 		return err;
 	err = stack_listen(sock->stack, sock->backlog);
