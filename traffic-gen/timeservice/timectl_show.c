@@ -185,7 +185,7 @@ void timectl_tracking(const struct timectl *ctl, bool json)
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
-/* chronyc's marks: * selected, + combined, x falseticker, - not combined, ? unreachable or unfit. */
+/* As --help explains them; chronyc's, and ! of a server that denies. */
 static char mark(uint32_t state)
 {
 	static const char marks[] = { '?', '*', '+', 'x', '-', '?', '!' };
