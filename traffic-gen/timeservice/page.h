@@ -54,7 +54,7 @@ enum timepage_reason {
 	TIMEPAGE_REASON_STARTING,             /* too few replies yet */
 	TIMEPAGE_REASON_NO_SERVER,            /* no server answers */
 	TIMEPAGE_REASON_DENIED,               /* the servers deny service (kiss-of-death) */
-	TIMEPAGE_REASON_SERVER_UNSYNCHRONISED,
+	TIMEPAGE_REASON_SERVER_UNSYNCHRONISED, /* servers answer, but have no time that can be used */
 	TIMEPAGE_REASON_NO_MAJORITY,          /* the servers contradict each other */
 	TIMEPAGE_REASON_CONTRADICTION,        /* a server contradicts what it said before */
 	TIMEPAGE_REASON_BOUND,                /* the bound has become wider than is allowed */
@@ -65,6 +65,7 @@ enum timepage_reason {
 	TIMEPAGE_REASON_SETTING,              /* wrong configuration */
 	TIMEPAGE_REASON_NOT_AUTHENTICATED,    /* servers answer, but not with the key that they share with this machine */
 	TIMEPAGE_REASON_LEAP,                 /* an announced leap second has come, and no server has told the time since */
+	TIMEPAGE_REASON_RATE,                 /* servers want to be asked less often (kiss code RATE) */
 	TIMEPAGE_REASONS,
 };
 

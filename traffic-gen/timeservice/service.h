@@ -32,7 +32,7 @@ struct service {
 	int combined;                   /* servers in the line */
 	int32_t leaps_s;                /* leap seconds since the start: what TAI - UTC has grown by */
 	bool held, ended;
-	bool key_told;                  /* the status' text is of a server's key */
+	bool answer_told;               /* the status' text is of a server's answer */
 	uint64_t batches_begun;         /* of each server */
 	int64_t quick_left;             /* batches that come soon */
 	int64_t pace_ns;                /* from one batch to the next; grows to the interval */
