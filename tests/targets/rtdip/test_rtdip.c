@@ -307,6 +307,40 @@ static void test_missing_is_each_sender_s(void)
 	CHECK_INT(heard(&numbers, 1, RTDIP_LOW, 20), 0);
 }
 
+/* A frame out of line, damaged or forged, counts nothing: the sender goes on where it was. */
+static void test_a_frame_that_is_out_of_line(void)
+{
+	static const uint32_t wrong[] = { 0, 1, 500, 999, 100000, 1000 + UINT32_C(0x7fffffff), UINT32_C(0x80000000), UINT32_MAX };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct numbers numbers = { 0 };
+		int64_t missing = 0;
+
+		for (uint32_t number = 1000; number < 1040; number++) {
+			missing += number == 1020 ? 0 : heard(&numbers, 1, RTDIP_HIGH, number);
+			if (number == 1009 || number == 1019)
+				missing += heard(&numbers, 1, RTDIP_HIGH, wrong[i]);
+		}
+		CHECK_THAT(missing == 1, "%" PRId64 " are missing after %" PRIu32, missing, wrong[i]);
+	}
+}
+
+/* A sender that goes on far off is believed, and every loss is counted. */
+static void test_a_sender_that_goes_on_far_off(void)
+{
+	struct numbers numbers = { 0 };
+	int64_t missing = 0;
+
+	missing += heard(&numbers, 1, RTDIP_HIGH, 10);
+	missing += heard(&numbers, 1, RTDIP_HIGH, 300010);
+	missing += heard(&numbers, 1, RTDIP_HIGH, 300013);
+	CHECK_INT(missing, 299999 + 2);
+	missing = heard(&numbers, 2, RTDIP_HIGH, 900000);
+	missing += heard(&numbers, 2, RTDIP_HIGH, 0); /* begun anew */
+	missing += heard(&numbers, 2, RTDIP_HIGH, 3);
+	CHECK_INT(missing, 2);
+}
+
 /* A service whose answers are written before it is asked. */
 static struct rtdip *handle_of_service(int *service)
 {
@@ -461,5 +495,7 @@ int main(void)
 	test_a_record_that_is_being_written();
 	test_missing();
 	test_missing_is_each_sender_s();
+	test_a_frame_that_is_out_of_line();
+	test_a_sender_that_goes_on_far_off();
 	return check_result();
 }
