@@ -186,7 +186,7 @@ static void test_low_frames_never_delay_a_high_one(void)
 	for (int round = 0; round < 10; round++) {
 		while (write_frame(&kernel, RTDIP_LOW, written, 1000))
 			written++;
-		drain(handle, &handle->rings[0]);
+		drain_all(handle);
 	}
 	CHECK(write_frame(&kernel, RTDIP_HIGH, 1, 10));
 	CHECK_INT(take_first(handle, &message, data, sizeof(data)), 0);
@@ -483,8 +483,47 @@ static void test_messages_that_wait(void)
 	close(service);
 }
 
+/* Each frame that was delivered to a port is received or unheard, also when the port is given back with some in its ring. */
+static void test_frames_of_a_port_that_is_given_back(void)
+{
+	struct kernel_ring kernel;
+	struct rtdip *handle = make_handle(&kernel, RING_BYTES);
+	uint8_t data[RTDIP_DATA_MAX_BYTES];
+	struct rtdip_message message;
+	int ends[2];
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	handle->service = ends[0];
+	handle->sending = handle->epoll = -1;
+	handle->rings[0].descriptor = dup(ends[0]); /* of a ring of its own, which is closed with it */
+	for (uint32_t i = 0; i < 5; i++) {
+		CHECK(write_frame(&kernel, RTDIP_LOW, i, 10));
+		if (i == 1)
+			CHECK_INT(take_first(handle, &message, data, sizeof(data)), 0);
+	}
+	answer(ends[1], 0, 0);
+	CHECK_INT(rtdip_unbind(handle, PORT), 0);
+	while (take_first(handle, &message, data, sizeof(data)) == 0)
+		;
+	CHECK_INT(handle->counts.received, 2);
+	CHECK_INT(handle->counts.unheard, 3);
+	rtdip_close(handle);
+	close(ends[1]);
+}
+
+static void test_no_handle(void)
+{
+	struct rtdip *handle = (void *)&handle;
+
+	CHECK_INT(rtdip_open("/nowhere", 0, &handle), -ENOENT);
+	CHECK(!handle);
+	rtdip_close(handle);
+}
+
 int main(void)
 {
+	test_frames_of_a_port_that_is_given_back();
+	test_no_handle();
 	test_queues_have_the_room_of_the_rings();
 	test_sizes_that_no_ring_has();
 	test_a_ring_that_nobody_can_watch();

@@ -90,7 +90,8 @@ class Counts:
     Attributes:
         received: Given to the program.
         sent: Given to the card.
-        unheard: Dropped in the handle: more of one priority had come than a port's ring holds.
+        unheard: Dropped in the handle: more of one priority had come than a port's ring holds, or its port
+            was given back.
         missing: Sequence numbers of senders that did not come, or were unheard.
     """
 
