@@ -179,7 +179,10 @@ def resolve(ipv4: str) -> str:
 
 
 class Handle:
-    """A handle of librtdip, one thread's; close it, or use it as a context manager."""
+    """A handle of librtdip, one thread's; close it, or use it as a context manager.
+
+    One that is dropped is closed.
+    """
 
     def __init__(
         self, socket_path: str | os.PathLike[str] | None = None, *, bypass_qdisc: bool = False
@@ -206,6 +209,9 @@ class Handle:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:
