@@ -173,6 +173,7 @@ const char *timepage_reason_name(uint32_t reason)
 		[TIMEPAGE_REASON_NOT_AUTHENTICATED] = "the servers' answers are not authenticated by their keys",
 		[TIMEPAGE_REASON_LEAP] = "a leap second has come, and no server was heard since",
 		[TIMEPAGE_REASON_RATE] = "the servers want to be asked less often",
+		[TIMEPAGE_REASON_REMADE] = "the page was taken away and made anew",
 	};
 
 	return name_of(names, TIMEPAGE_REASONS, reason);

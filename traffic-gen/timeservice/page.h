@@ -66,6 +66,7 @@ enum timepage_reason {
 	TIMEPAGE_REASON_NOT_AUTHENTICATED,    /* servers answer, but not with the key that they share with this machine */
 	TIMEPAGE_REASON_LEAP,                 /* an announced leap second has come, and no server has told the time since */
 	TIMEPAGE_REASON_RATE,                 /* servers want to be asked less often (kiss code RATE) */
+	TIMEPAGE_REASON_REMADE,               /* of a page that was taken away: another one is in its place */
 	TIMEPAGE_REASONS,
 };
 
@@ -228,6 +229,13 @@ struct timepage; /* opaque: the page of a service, locked against a second one *
  * @return 0; -EBUSY: another service has it; -EPERM: a file is there that is not ours, or that others may write to; or -errno
  */
 int timepage_create(const char *path, uint32_t counter_kind, uint64_t counter_hz, struct timepage **page_out);
+/**
+ * Look whether the file is still there. One that was taken away is made anew, with what was published last; who has the old one finds
+ * it withdrawn, and looks for the new one.
+ *
+ * @return 0: it is there; 1: it was made anew; -EBUSY: another service has its place; or -errno: it is to be tried again
+ */
+int timepage_keep(struct timepage *page);
 /** The line that was taken over, or was published last; state TIMEPAGE_NONE: none. */
 const struct timepage_line *timepage_last(const struct timepage *page);
 /**

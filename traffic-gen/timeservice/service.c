@@ -196,6 +196,17 @@ static int counter_run(struct service *service)
 	return err ? err : verdict == COUNTER_RATE_CHANGED ? -EXDEV : 1;
 }
 
+/* The page is what readers find: one that somebody has taken away is made anew. Returns 0 or -errno. */
+static int page_run(struct service *service)
+{
+	int kept = timepage_keep(service->page), told = service->page_err;
+
+	service->page_err = kept < 0 ? kept : 0;
+	if (kept == -EBUSY || kept == 0 || kept == told)
+		return kept == -EBUSY ? kept : 0;
+	return timed_log_page(service->log, service_state_word(service), kept < 0 ? strerror(-kept) : "made anew");
+}
+
 /* What has to be seen to however long batches last: the counter, a slew that is over, who is fed. Returns as counter_run. */
 static int watch_run(struct service *service, int64_t now_monotonic_ns)
 {
@@ -207,6 +218,8 @@ static int watch_run(struct service *service, int64_t now_monotonic_ns)
 		err = service_publish_again(service, service->state, service->reason);
 	if (!err)
 		err = feed_run(service->feed, &service->before);
+	if (!err)
+		err = page_run(service);
 	service_publish_status(service);
 	return err ? err : withdrawn;
 }

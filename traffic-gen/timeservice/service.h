@@ -32,6 +32,7 @@ struct service {
 	int combined;                   /* servers in the line */
 	int32_t leaps_s;                /* leap seconds since the start: what TAI - UTC has grown by */
 	bool held, ended;
+	int page_err;                   /* why the page could not be made anew, as was told; 0: it is there */
 	bool answer_told;               /* the status' text is of a server's answer */
 	uint64_t batches_begun;         /* of each server */
 	int64_t quick_left;             /* batches that come soon */
