@@ -182,6 +182,8 @@ struct timepage_identity {
 int64_t timepage_utc_ns(const struct timepage_line *line, uint64_t ticks);
 /** Ticks from base_ticks on until a line that timepage_line_check accepts is not usable any more; 0: it never was. */
 uint64_t timepage_usable_ticks(const struct timepage_line *line);
+/** Whether a line that timepage_line_check accepts is usable no longer than until the leap second that it announces. */
+bool timepage_ends_at_leap(const struct timepage_line *line);
 /** How far true UTC may be below and above timepage_utc_ns, rounding included. Right for a line that timepage_line_check accepts. */
 void timepage_interval_ns(const struct timepage_line *line, uint64_t ticks, int64_t *low_ns, int64_t *high_ns);
 /** The larger of the two: |timepage_utc_ns - true| is at most this. */

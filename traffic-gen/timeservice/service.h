@@ -39,6 +39,7 @@ struct service {
 	int64_t pace_ns;                /* from one batch to the next; grows to the interval */
 	int64_t next_batch_monotonic_ns, next_check_monotonic_ns;
 	int64_t next_watch_monotonic_ns; /* of the counter; in batches too */
+	int64_t leap_over_monotonic_ns; /* when an announced leap second has passed, whatever the interval; 0: none is announced */
 	int next_check_server;
 	int64_t refusals_told, refusals_untold; /* since the last batch or check */
 	struct timepage_status status;

@@ -84,6 +84,18 @@ static struct publish_words words_of(const struct service *service, uint32_t sta
 	return words;
 }
 
+/* When UTC is behind the leap second that a line ends for, whatever the interval; 0: it does not. */
+static int64_t leap_over_monotonic_ns(const struct timepage_line *line)
+{
+	int64_t low_ns, high_ns, left_ns;
+
+	if (!timepage_ends_at_leap(line))
+		return 0;
+	timepage_interval_ns(line, line->usable_until_ticks, &low_ns, &high_ns);
+	left_ns = timepage_utc_ns(line, line->usable_until_ticks) - timepage_utc_ns(line, port_counter_read());
+	return port_clock_now_ns(PORT_CLOCK_MONOTONIC) + left_ns + low_ns + high_ns + NS_PER_MS;
+}
+
 /* Publish, and tell of a change of the state. Returns 0 or -errno. */
 static int put(struct service *service, const struct timepage_line *next)
 {
@@ -93,6 +105,7 @@ static int put(struct service *service, const struct timepage_line *next)
 	if (err)
 		return err;
 	service->before = *timepage_last(service->page);
+	service->leap_over_monotonic_ns = leap_over_monotonic_ns(&service->before);
 	service->state = next->state;
 	service->reason = next->reason;
 	return changed ? timed_log_state(service->log, service_state_word(service), service->state, service->reason) : 0;

@@ -72,6 +72,21 @@ def test_announced_leap_second_ends_the_time_until_a_server_is_heard(page: Path,
     assert (said["leap"], said["tai_utc_s"], round(said["step_ns"] / S_NS)) == (0, 38, -1)
 
 
+def test_announced_leap_second_is_believed_soon(page: Path) -> None:
+    """Else three batches have to agree, 3 s apart here."""
+    with ToldServer() as server:
+        day_ns, midnight_ns = 86400 * S_NS, time.time_ns() + 12 * S_NS
+        ahead_ns = day_ns - midnight_ns % day_ns
+        server.ahead_s, server.leaps_at_ns = ahead_ns / S_NS, midnight_ns + ahead_ns
+        settings = ("--quick-interval-ms", "3000", "--interval-ms", "3000", "--batch", "4", "--gap-us", "500")
+        with TimedProcess(page, "--server", server.text, *settings) as timed:
+            timed.until_state("synchronised")
+            lost = timed.until_state("unsynchronised")
+            step = timed.until(lambda line: line["type"] == "step")
+    assert round(step["step_ns"] / S_NS) == -1
+    assert step["monotonic_ns"] - lost["monotonic_ns"] < 6 * S_NS
+
+
 def test_bound_keeps_the_distance_to_utc_when_an_answer_that_is_refused_says_none(page: Path) -> None:
     """A kiss-of-death comes with a root dispersion of 0, of ntpd for one."""
     with ToldServer() as server:

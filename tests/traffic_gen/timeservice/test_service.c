@@ -24,6 +24,7 @@ static int64_t complaint_monotonic_ns; /* from then on the first server says RAT
 static int complaints;
 static bool answers, slow; /* servers that are asked; each answer takes as long as one that does not come */
 static struct timepage_line page_line;
+static int64_t leap_monotonic_ns = NEVER_NS, asked_behind_leap_ns; /* how long after it a server was asked first */
 
 static void note(int64_t *last_monotonic_ns, int64_t *apart_ns)
 {
@@ -85,6 +86,8 @@ int server_ask(struct server *server, const struct server_means *means, struct e
 	asked_late[server->settings.address.port] +=
 		now_monotonic_ns - BEGIN_MONOTONIC_NS >= RUN_NS / 2 && now_monotonic_ns - BEGIN_MONOTONIC_NS < RUN_NS;
 	server->sent++;
+	if (now_monotonic_ns >= leap_monotonic_ns && asked_behind_leap_ns == NEVER_NS)
+		asked_behind_leap_ns = now_monotonic_ns - leap_monotonic_ns;
 	if (server->settings.address.port == 0 && complaints && now_monotonic_ns >= complaint_monotonic_ns) {
 		complaints--;
 		server->complained = true;
@@ -138,7 +141,7 @@ const struct timepage_line *timepage_last(const struct timepage *page)
 
 int service_publish(struct service *service, bool told)
 {
-	(void)service;
+	service->leap_over_monotonic_ns = leap_monotonic_ns == NEVER_NS ? 0 : leap_monotonic_ns;
 	batches += told;
 	published_disrupted += told && now_monotonic_ns >= disrupted_monotonic_ns;
 	return 0;
@@ -291,6 +294,22 @@ static void test_at_ease(void)
 	CHECK_THAT(watch_apart_ns <= 1100 * NS_PER_MS, "%" PRId64 " ns between looks at the counter", watch_apart_ns);
 }
 
+/* Right behind an announced leap second a server is asked: readers have no time until then. */
+static void test_leap_second(void)
+{
+	struct settings settings = with_servers(1);
+
+	answers = true;
+	slow = false;
+	disrupted_monotonic_ns = NEVER_NS;
+	leap_monotonic_ns = BEGIN_MONOTONIC_NS + 20 * NS_PER_S + 400 * NS_PER_MS;
+	asked_behind_leap_ns = NEVER_NS;
+	run(&settings);
+	CHECK_THAT(asked_behind_leap_ns < 3 * NS_PER_MS, "asked %" PRId64 " ns after a leap second", asked_behind_leap_ns);
+	CHECK_THAT(batches >= 10 && batches <= 20, "%d batches", batches);
+	leap_monotonic_ns = NEVER_NS;
+}
+
 /* Batches that take as long as their interval leave time for the rest, and the rest for them. */
 static void test_batches_without_a_gap(int servers, bool answer)
 {
@@ -366,6 +385,7 @@ static void test_complaints(void)
 int main(void)
 {
 	test_at_ease();
+	test_leap_second();
 	test_complaints();
 	for (int servers = 1; servers <= 16; servers++) {
 		test_batches_without_a_gap(servers, false);
