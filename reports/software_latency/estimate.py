@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from reports.errors import ReportError
 from reports.software_latency.bounds import Bound, partner_bounds, wander_bounds
 from reports.software_latency.plan import Device, Kind, check_identifiable, design_matrix, kinds_of
 from reports.software_latency.spread import Spread, hardware_of, independent, student
@@ -214,7 +215,7 @@ def estimate(
 
     Raises:
         PlanError: The pairs do not tell every kind; it names what is missing.
-        ReportError: A pair has too few trips that count.
+        ReportError: A pair has too few trips that count, or turns are given for some pairs alone.
     """
     pairs = [(each.asker, each.reflector) for each in trips]
     check_identifiable(devices, pairs)
@@ -248,8 +249,11 @@ def estimate(
 
 
 def _measure(trips: Sequence[PairTrips], resamples: int, seed: int) -> tuple[tuple[PairResult, ...], Spread]:
-    """Measure pairs together where all have their turns by turns, else each by itself."""
-    if all(each.turn is not None for each in trips):
+    """Measure pairs together where all have their turns by turns, each by itself where none has."""
+    without = [each.name for each in trips if each.turn is None]
+    if 0 < len(without) < len(trips):
+        raise ReportError(f"some pairs have turns, but not {', '.join(without)}: give all of them, or none")
+    if not without:
         return measure_turns(trips, resamples=resamples, seed=seed)
     measured = tuple(
         measure(each, resamples=resamples, seed=seed + place) for place, each in enumerate(trips)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -30,6 +30,7 @@ Kind: TypeAlias = tuple[str, str]
 
 Floats: TypeAlias = NDArray[np.float64]
 _Links: TypeAlias = Mapping[Kind, Mapping[Kind, Pair]]
+_OfFactors: TypeAlias = Callable[..., Floats]
 
 COVERAGE_FACTOR = 2.0
 """k of U = k u: 95.45 % of a normal distribution."""
@@ -127,8 +128,10 @@ def missing_pairs(
         possible: What could be measured; None: every pair of kinds. Earlier ones are preferred.
 
     Raises:
-        PlanError: No possible pairs are enough, or as for `design_matrix`.
+        PlanError: No devices, no possible pairs are enough, or as for `design_matrix`.
     """
+    if not devices:
+        raise PlanError("no devices: there is nothing to tell")
     possible = _every_pair(devices) if possible is None else possible
     parts = _joined(devices, pairs)
     candidates = zip(possible, _kinds_of_pairs(devices, possible), strict=True)
@@ -200,6 +203,7 @@ def make_plan(
         raise PlanError(f"{wanted} measurements; need {len(base)} for as many kinds, at most {len(possible)}")
     pairs = _fewest(devices, possible)
     pairs += _best_further(devices, pairs, possible, wanted - len(pairs))
+    pairs = _exchanged(devices, pairs, possible)
     factors = variance_factors(devices, pairs)
     pair_u_ns = spread_ns * float(np.sqrt(2 / trips))
     return Plan(
@@ -308,6 +312,49 @@ def _best_further(
         covariance = covariance - np.outer(gain, gain) / (1 + gain @ rows[best])
         added.append(left.pop(best))
     return added
+
+
+def _exchanged(devices: Sequence[Device], pairs: Sequence[Pair], possible: Sequence[Pair]) -> list[Pair]:
+    """Return pairs of which no one can be exchanged for a better one (V. Fedorov's exchange).
+
+    The sum of the factors leads out of plans in which no single exchange helps the worst one: it goes first.
+    """
+    rows = design_matrix(devices, possible)
+    products = rows[:, :, None] * rows[:, None, :]
+    first = [possible.index(pair) for pair in pairs]
+    plans = [
+        _exchange(products, _exchange(products, first, np.sum), np.max),
+        _exchange(products, first, np.max),
+    ]
+    best = min(plans, key=lambda plan: _lowest(products[plan].sum(axis=0)[None], np.max)[0])
+    return [possible[index] for index in best]
+
+
+def _exchange(products: Floats, first: Sequence[int], of_factors: _OfFactors) -> list[int]:
+    """Return a plan, exchanged until nothing makes it better, as indices of products of rows."""
+    chosen = list(first)
+    lowest, _ = _lowest(products[chosen].sum(axis=0)[None], of_factors)
+    while True:
+        left = np.setdiff1d(np.arange(len(products)), chosen)
+        found: list[tuple[float, int, int]] = []
+        for place, index in enumerate(chosen if len(left) else ()):
+            others = products[chosen].sum(axis=0) - products[index]
+            value, best = _lowest(others + products[left], of_factors)
+            found.append((value, place, int(left[best])))
+        if not found or min(found)[0] >= lowest:
+            return chosen
+        lowest, place, index = min(found)
+        chosen[place] = index
+
+
+def _lowest(informations: Floats, of_factors: _OfFactors) -> tuple[float, int]:
+    """Return the lowest value of the factors of plans and the plan that has it, by XᵀX of each."""
+    told = np.flatnonzero(np.linalg.det(informations) > 0.5)  # a whole number: 0 where a kind is not told
+    if not len(told):
+        return np.inf, 0
+    factors = np.diagonal(np.linalg.inv(informations[told]), axis1=1, axis2=2)
+    values = of_factors(factors, axis=1).round(9)
+    return float(values.min()), int(told[values.argmin()])
 
 
 def _odd_cycles(links: _Links, triangles: int, *, loops: bool) -> list[list[Kind]]:

@@ -19,6 +19,8 @@ LIES = (
     "origin",  # answers something that nobody has asked
     "kiss-deny",
     "kiss-rate",
+    "kiss-init",  # ntpd's, which has just been started
+    "kiss-step",
     "stratum-16",
     "leap",
     "mode",
@@ -45,10 +47,11 @@ def answer(request: bytes, lie: str) -> bytes | None:
     origin = int.from_bytes(request[40:48], "big")
     ahead_s = 3600.0 if lie == "wrong-time" else 0.0
     received = ntp_now(ahead_s)
-    leap = 3 if lie in ("leap", "kiss-deny", "kiss-rate") else 0
+    kiss = lie.startswith("kiss-")
+    leap = 3 if lie == "leap" or kiss else 0
     version, mode = (1 if lie == "version" else 4), (5 if lie == "mode" else 4)
-    stratum = {"kiss-deny": 0, "kiss-rate": 0, "stratum-16": 16}.get(lie, 1)
-    reference = {"kiss-deny": b"DENY", "kiss-rate": b"RATE"}.get(lie, b"LIE\0")
+    stratum = 0 if kiss else 16 if lie == "stratum-16" else 1
+    reference = lie[-4:].upper().encode() if kiss else b"LIE\0"
     sent = ntp_now(ahead_s)
     if lie == "silent":
         return None

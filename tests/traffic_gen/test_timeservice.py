@@ -227,6 +227,13 @@ with Clock(sys.argv[1]) as clock, Clock(sys.argv[1], Flag.TELL_STEPS) as telling
             clock.now()
     except bwtime.NotSynchronisedError as error:
         assert "contradicts" in str(error)
+for _ in range(50):
+    try:
+        Clock(sys.argv[1]).now()  # dropped
+    except bwtime.NotSynchronisedError:
+        pass
+mapped = [line for line in open("/proc/self/maps") if line.rstrip().endswith(sys.argv[1])]
+assert not mapped, mapped
 with Clock(sys.argv[1] + "x") as clock:
     try:
         clock.now()

@@ -40,6 +40,19 @@ int port_timepage_create(const char *path, size_t size_bytes, struct port_timepa
  */
 int port_timepage_renew(const char *path, size_t size_bytes, struct port_timepage *page);
 /**
+ * Look whether the file that is mapped, and its lock, are still where they were made.
+ *
+ * @return 1; 0: they were taken away, or others are in their place; or -errno
+ */
+int port_timepage_is_there(const char *path, const struct port_timepage *page);
+/**
+ * Make file and lock anew, where they were taken away. Who has mapped the old file keeps it.
+ *
+ * @param old  receives the mapping of before, for port_timepage_close()
+ * @return as port_timepage_create; on failure nothing has changed
+ */
+int port_timepage_remake(const char *path, size_t size_bytes, struct port_timepage *page, struct port_timepage *old);
+/**
  * Map a page read-only.
  *
  * @return 0; -EMSGSIZE: shorter than size_bytes; -EPERM: no regular file, or others than its owner may write to it (who may write,

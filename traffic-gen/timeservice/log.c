@@ -187,6 +187,13 @@ int timed_log_more_rejected(struct timed_log *log, const char *state, int64_t co
 	return line_end(log, state);
 }
 
+int timed_log_page(struct timed_log *log, const char *state, const char *what)
+{
+	line_begin(log, "page");
+	json_string(&log->json, "reason", what);
+	return line_end(log, state);
+}
+
 int timed_log_state(struct timed_log *log, const char *state, uint32_t page_state, uint32_t reason)
 {
 	line_begin(log, "state");

@@ -48,6 +48,8 @@ int timed_log_check(struct timed_log *log, int server, const struct exchange_sta
 int timed_log_rejected(struct timed_log *log, const char *state, const struct server *server, unsigned int reject);
 /** More was refused than is told one by one. */
 int timed_log_more_rejected(struct timed_log *log, const char *state, int64_t count);
+/** The page was taken away: made anew, or why it is not. */
+int timed_log_page(struct timed_log *log, const char *state, const char *what);
 /** A change of the state. */
 int timed_log_state(struct timed_log *log, const char *state, uint32_t page_state, uint32_t reason);
 int timed_log_step(struct timed_log *log, const char *state, int64_t step_ns, uint64_t epoch);

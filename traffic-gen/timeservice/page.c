@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "timeservice/fixed_mul.h"
+
+#define LEAP_NEAR_NS NS_PER_MS /* a line that ends so near to a leap second ends for that */
+#define DAY_NS (INT64_C(86400) * NS_PER_S)
 
 enum { READ_RETRIES = 64, TAI_UTC_MAX_S = 1000, STRATUM_MAX = 16, LEAP_MAX = 3, REASON_MAX = 255 };
 
@@ -58,6 +62,18 @@ uint64_t timepage_usable_ticks(const struct timepage_line *line)
 	int64_t usable = (int64_t)(line->usable_until_ticks - line->base_ticks);
 
 	return usable > 0 ? (uint64_t)usable : 0;
+}
+
+/* Publishing ends a line where its latest UTC is there: the last of a day, by the announced second less where one is left out. */
+bool timepage_ends_at_leap(const struct timepage_line *line)
+{
+	int64_t low_ns, high_ns, after_ns;
+
+	if ((line->leap != 1 && line->leap != 2) || !line->mult || !timepage_usable_ticks(line))
+		return false;
+	timepage_interval_ns(line, line->usable_until_ticks, &low_ns, &high_ns);
+	after_ns = timepage_utc_ns(line, line->usable_until_ticks) + high_ns + (line->leap == 2 ? NS_PER_S : 0);
+	return (after_ns + LEAP_NEAR_NS) % DAY_NS < 2 * LEAP_NEAR_NS;
 }
 
 static double age_s(const struct timepage_line *line, uint64_t ticks)
@@ -172,6 +188,8 @@ const char *timepage_reason_name(uint32_t reason)
 		[TIMEPAGE_REASON_SETTING] = "wrong configuration",
 		[TIMEPAGE_REASON_NOT_AUTHENTICATED] = "the servers' answers are not authenticated by their keys",
 		[TIMEPAGE_REASON_LEAP] = "a leap second has come, and no server was heard since",
+		[TIMEPAGE_REASON_RATE] = "the servers want to be asked less often",
+		[TIMEPAGE_REASON_REMADE] = "the page was taken away and made anew",
 	};
 
 	return name_of(names, TIMEPAGE_REASONS, reason);

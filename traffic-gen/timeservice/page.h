@@ -54,7 +54,7 @@ enum timepage_reason {
 	TIMEPAGE_REASON_STARTING,             /* too few replies yet */
 	TIMEPAGE_REASON_NO_SERVER,            /* no server answers */
 	TIMEPAGE_REASON_DENIED,               /* the servers deny service (kiss-of-death) */
-	TIMEPAGE_REASON_SERVER_UNSYNCHRONISED,
+	TIMEPAGE_REASON_SERVER_UNSYNCHRONISED, /* servers answer, but have no time that can be used */
 	TIMEPAGE_REASON_NO_MAJORITY,          /* the servers contradict each other */
 	TIMEPAGE_REASON_CONTRADICTION,        /* a server contradicts what it said before */
 	TIMEPAGE_REASON_BOUND,                /* the bound has become wider than is allowed */
@@ -65,6 +65,8 @@ enum timepage_reason {
 	TIMEPAGE_REASON_SETTING,              /* wrong configuration */
 	TIMEPAGE_REASON_NOT_AUTHENTICATED,    /* servers answer, but not with the key that they share with this machine */
 	TIMEPAGE_REASON_LEAP,                 /* an announced leap second has come, and no server has told the time since */
+	TIMEPAGE_REASON_RATE,                 /* servers want to be asked less often (kiss code RATE) */
+	TIMEPAGE_REASON_REMADE,               /* of a page that was taken away: another one is in its place */
 	TIMEPAGE_REASONS,
 };
 
@@ -180,6 +182,8 @@ struct timepage_identity {
 int64_t timepage_utc_ns(const struct timepage_line *line, uint64_t ticks);
 /** Ticks from base_ticks on until a line that timepage_line_check accepts is not usable any more; 0: it never was. */
 uint64_t timepage_usable_ticks(const struct timepage_line *line);
+/** Whether a line that timepage_line_check accepts is usable no longer than until the leap second that it announces. */
+bool timepage_ends_at_leap(const struct timepage_line *line);
 /** How far true UTC may be below and above timepage_utc_ns, rounding included. Right for a line that timepage_line_check accepts. */
 void timepage_interval_ns(const struct timepage_line *line, uint64_t ticks, int64_t *low_ns, int64_t *high_ns);
 /** The larger of the two: |timepage_utc_ns - true| is at most this. */
@@ -227,6 +231,13 @@ struct timepage; /* opaque: the page of a service, locked against a second one *
  * @return 0; -EBUSY: another service has it; -EPERM: a file is there that is not ours, or that others may write to; or -errno
  */
 int timepage_create(const char *path, uint32_t counter_kind, uint64_t counter_hz, struct timepage **page_out);
+/**
+ * Look whether the file is still there. One that was taken away is made anew, with what was published last; who has the old one finds
+ * it withdrawn, and looks for the new one.
+ *
+ * @return 0: it is there; 1: it was made anew; -EBUSY: another service has its place; or -errno: it is to be tried again
+ */
+int timepage_keep(struct timepage *page);
 /** The line that was taken over, or was published last; state TIMEPAGE_NONE: none. */
 const struct timepage_line *timepage_last(const struct timepage *page);
 /**

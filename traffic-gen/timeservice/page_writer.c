@@ -12,11 +12,14 @@ struct timepage {
 	struct port_timepage file;
 	struct timepage_image *image;
 	struct timepage_line last;
+	struct timepage_identity here;
+	char *path; /* NULL: the system's place */
 };
 
 /* Set up a page of zeros: readers that look meanwhile find no page. */
 static void set_up(struct timepage_image *image, const struct timepage_identity *here)
 {
+	atomic_store_explicit(&image->counter_hz, here->counter_hz, memory_order_relaxed);
 	atomic_store_explicit(&image->version, TIMEPAGE_VERSION, memory_order_relaxed);
 	atomic_store_explicit(&image->size_bytes, sizeof(*image), memory_order_relaxed);
 	atomic_store_explicit(&image->counter_kind, here->counter_kind, memory_order_relaxed);
@@ -40,21 +43,24 @@ static bool take_over(struct timepage *page, const struct timepage_identity *her
 
 int timepage_create(const char *path, uint32_t counter_kind, uint64_t counter_hz, struct timepage **page_out)
 {
-	struct timepage_identity here = { .counter_kind = counter_kind, .counter_hz = counter_hz };
 	struct timepage *page = calloc(1, sizeof(*page));
 	int err;
 
 	if (!page)
 		return -ENOMEM;
-	err = port_boot_id(here.boot);
+	page->here = (struct timepage_identity){ .counter_kind = counter_kind, .counter_hz = counter_hz };
+	if (path)
+		page->path = strdup(path);
+	err = path && !page->path ? -ENOMEM : port_boot_id(page->here.boot);
 	if (!err)
 		err = port_timepage_create(path, TIMEPAGE_BYTES, &page->file);
-	if (!err && !take_over(page, &here)) {
+	if (!err && !take_over(page, &page->here)) {
 		err = port_timepage_renew(path, TIMEPAGE_BYTES, &page->file);
 		if (!err)
-			set_up(page->file.writable, &here);
+			set_up(page->file.writable, &page->here);
 	}
 	if (err) {
+		free(page->path);
 		free(page);
 		return err;
 	}
@@ -62,6 +68,28 @@ int timepage_create(const char *path, uint32_t counter_kind, uint64_t counter_hz
 	atomic_store_explicit(&page->image->counter_hz, counter_hz, memory_order_relaxed);
 	*page_out = page;
 	return 0;
+}
+
+int timepage_keep(struct timepage *page)
+{
+	struct timepage_line withdrawn = page->last;
+	struct port_timepage old;
+	int err = port_timepage_is_there(page->path, &page->file);
+
+	if (err)
+		return err < 0 ? err : 0;
+	err = port_timepage_remake(page->path, TIMEPAGE_BYTES, &page->file, &old);
+	if (err)
+		return err;
+	page->image = page->file.writable;
+	if (page->last.state != TIMEPAGE_NONE)
+		timepage_line_write(&page->image->line, &page->last);
+	set_up(page->image, &page->here);
+	withdrawn.state = TIMEPAGE_UNSYNCHRONISED;
+	withdrawn.reason = TIMEPAGE_REASON_REMADE;
+	timepage_line_write(&((struct timepage_image *)old.writable)->line, &withdrawn);
+	port_timepage_close(&old);
+	return 1;
 }
 
 const struct timepage_line *timepage_last(const struct timepage *page)
@@ -92,5 +120,6 @@ void timepage_close(struct timepage *page)
 	if (!page)
 		return;
 	port_timepage_close(&page->file);
+	free(page->path);
 	free(page);
 }

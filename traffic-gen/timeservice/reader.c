@@ -218,7 +218,8 @@ static int read_copy(struct bwtime *handle, uint64_t ticks, int64_t *line_utc_ns
 		return 0;
 	}
 	if ((int64_t)distance >= 0)
-		return refuse(handle, BWTIME_NO_SYNC, "what the service published last is too old");
+		return refuse(handle, BWTIME_NO_SYNC, timepage_ends_at_leap(&handle->line) ?
+			      timepage_reason_name(TIMEPAGE_REASON_LEAP) : "what the service published last is too old");
 	if (!handle->usable)
 		return refuse(handle, BWTIME_NO_SYNC, "what the service published was too old already");
 	if (0 - distance > BEHIND_MAX_TICKS || fixed_mul(0 - distance, handle->line.settled_mult) > (uint64_t)BEHIND_MAX_NS)

@@ -12,6 +12,8 @@
 
 #define REST_LONGEST_NS (INT64_C(1024) * NS_PER_S) /* of a server that complains: the longest interval of NTP's clients, as a rule */
 #define LONG_NS (INT64_C(1000000000) * NS_PER_MS)
+#define LEAP_NEWS_NS (INT64_C(2000) * NS_PER_MS) /* so long after a leap second it is why servers contradict themselves */
+#define LEAP_PACE_NS (INT64_C(100) * NS_PER_MS)
 #define STATUS_NS (INT64_C(1000) * NS_PER_MS)
 
 enum {
@@ -97,8 +99,13 @@ static int64_t smaller(int64_t a, int64_t b)
  * seconds does not last for many. */
 static void hurry(struct service *service, int64_t batches)
 {
+	int64_t leap_ago_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - service->leap_over_monotonic_ns;
+
 	service->quick_left = batches;
 	service->pace_ns = service->settings->quick_interval_ms * NS_PER_MS;
+	/* A leap second was announced: that the server's clock has gone on by it needs no long look. */
+	if (service->leap_over_monotonic_ns && leap_ago_ns >= 0 && leap_ago_ns < LEAP_NEWS_NS)
+		service->pace_ns = smaller(service->pace_ns, LEAP_PACE_NS);
 }
 
 /* The time from this batch to the next one. */
@@ -196,6 +203,17 @@ static int counter_run(struct service *service)
 	return err ? err : verdict == COUNTER_RATE_CHANGED ? -EXDEV : 1;
 }
 
+/* The page is what readers find: one that somebody has taken away is made anew. Returns 0 or -errno. */
+static int page_run(struct service *service)
+{
+	int kept = timepage_keep(service->page), told = service->page_err;
+
+	service->page_err = kept < 0 ? kept : 0;
+	if (kept == -EBUSY || kept == 0 || kept == told)
+		return kept == -EBUSY ? kept : 0;
+	return timed_log_page(service->log, service_state_word(service), kept < 0 ? strerror(-kept) : "made anew");
+}
+
 /* What has to be seen to however long batches last: the counter, a slew that is over, who is fed. Returns as counter_run. */
 static int watch_run(struct service *service, int64_t now_monotonic_ns)
 {
@@ -207,6 +225,8 @@ static int watch_run(struct service *service, int64_t now_monotonic_ns)
 		err = service_publish_again(service, service->state, service->reason);
 	if (!err)
 		err = feed_run(service->feed, &service->before);
+	if (!err)
+		err = page_run(service);
 	service_publish_status(service);
 	return err ? err : withdrawn;
 }
@@ -383,6 +403,8 @@ static int between_run(struct service *service, int64_t now_monotonic_ns)
 	int result = watch_run(service, now_monotonic_ns);
 
 	service->next_check_monotonic_ns = service->next_watch_monotonic_ns;
+	if (service->leap_over_monotonic_ns > now_monotonic_ns) /* readers have no time until servers have said whether one came */
+		service->next_check_monotonic_ns = smaller(service->next_check_monotonic_ns, service->leap_over_monotonic_ns);
 	if (!result && service->settings->check_interval_ms && !service->held)
 		result = check_run(service);
 	service_publish_status(service);

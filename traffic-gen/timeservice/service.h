@@ -32,12 +32,14 @@ struct service {
 	int combined;                   /* servers in the line */
 	int32_t leaps_s;                /* leap seconds since the start: what TAI - UTC has grown by */
 	bool held, ended;
-	bool key_told;                  /* the status' text is of a server's key */
+	int page_err;                   /* why the page could not be made anew, as was told; 0: it is there */
+	bool answer_told;               /* the status' text is of a server's answer */
 	uint64_t batches_begun;         /* of each server */
 	int64_t quick_left;             /* batches that come soon */
 	int64_t pace_ns;                /* from one batch to the next; grows to the interval */
 	int64_t next_batch_monotonic_ns, next_check_monotonic_ns;
 	int64_t next_watch_monotonic_ns; /* of the counter; in batches too */
+	int64_t leap_over_monotonic_ns; /* when an announced leap second has passed, whatever the interval; 0: none is announced */
 	int next_check_server;
 	int64_t refusals_told, refusals_untold; /* since the last batch or check */
 	struct timepage_status status;

@@ -84,6 +84,18 @@ static struct publish_words words_of(const struct service *service, uint32_t sta
 	return words;
 }
 
+/* When UTC is behind the leap second that a line ends for, whatever the interval; 0: it does not. */
+static int64_t leap_over_monotonic_ns(const struct timepage_line *line)
+{
+	int64_t low_ns, high_ns, left_ns;
+
+	if (!timepage_ends_at_leap(line))
+		return 0;
+	timepage_interval_ns(line, line->usable_until_ticks, &low_ns, &high_ns);
+	left_ns = timepage_utc_ns(line, line->usable_until_ticks) - timepage_utc_ns(line, port_counter_read());
+	return port_clock_now_ns(PORT_CLOCK_MONOTONIC) + left_ns + low_ns + high_ns + NS_PER_MS;
+}
+
 /* Publish, and tell of a change of the state. Returns 0 or -errno. */
 static int put(struct service *service, const struct timepage_line *next)
 {
@@ -93,6 +105,7 @@ static int put(struct service *service, const struct timepage_line *next)
 	if (err)
 		return err;
 	service->before = *timepage_last(service->page);
+	service->leap_over_monotonic_ns = leap_over_monotonic_ns(&service->before);
 	service->state = next->state;
 	service->reason = next->reason;
 	return changed ? timed_log_state(service->log, service_state_word(service), service->state, service->reason) : 0;
@@ -130,39 +143,70 @@ static void remember(struct service *service, int64_t offset_ns, int64_t utc_ns)
 	};
 }
 
-/* Why no server that was believed before is heard: silence, or what its key does not authenticate. */
-static uint32_t unheard_reason(const struct service *service)
+/* Why a server is not heard: what it has answered, or its silence. */
+static uint32_t unheard_reason(const struct server *server)
 {
-	for (int i = 0; i < service->settings->server_count; i++)
-		if (exchange_reject_is_of_key(service->servers[i].last_reject))
-			return TIMEPAGE_REASON_NOT_AUTHENTICATED;
+	if (exchange_reject_is_of_key(server->last_reject))
+		return TIMEPAGE_REASON_NOT_AUTHENTICATED;
+	if (server->denied)
+		return TIMEPAGE_REASON_DENIED;
+	if (server->last_reject == NTP_KISS_OF_DEATH && strcmp(server->said.kiss, "RATE") == 0)
+		return TIMEPAGE_REASON_RATE;
+	if (server->last_reject >= NTP_KISS_OF_DEATH && server->last_reject < NTP_REJECTS)
+		return TIMEPAGE_REASON_SERVER_UNSYNCHRONISED;
 	return TIMEPAGE_REASON_NO_SERVER;
 }
 
-/*
- * Name the server whose key may be why there is no time. Many servers keep silent where a request is not authenticated as they want it,
- * chrony for one.
- */
-static void tell_key(struct service *service, uint32_t reason)
+/* Why none is heard: of the first that answers. */
+static uint32_t all_unheard_reason(const struct service *service)
 {
-	struct timepage_status *status = &service->status;
-	char text[ADDRESS_TEXT_BYTES];
+	uint32_t reason = TIMEPAGE_REASON_NO_SERVER;
+	int denied = 0;
 
-	if (service->key_told)
-		status->text[0] = '\0';
-	service->key_told = false;
-	for (int i = 0; i < service->settings->server_count && !service->key_told; i++) {
-		const struct server *server = &service->servers[i];
-		bool silent = reason == TIMEPAGE_REASON_NO_SERVER && !server->answered_ever && server->last_reject == EXCHANGE_NO_ANSWER;
-		bool wrong = reason == TIMEPAGE_REASON_NOT_AUTHENTICATED && exchange_reject_is_of_key(server->last_reject);
+	for (int i = 0; i < service->settings->server_count; i++) {
+		uint32_t own = unheard_reason(&service->servers[i]);
 
-		if (!server->settings.key || (!silent && !wrong))
-			continue;
-		service->key_told = true;
-		snprintf(status->text, sizeof(status->text), "%s, key %" PRIu32 ": %s",
-			 address_format(&server->settings.address, text), server->settings.key,
-			 wrong ? exchange_reject_name(server->last_reject) : "silent so far, as many servers are when they have another key");
+		if (own == TIMEPAGE_REASON_DENIED)
+			denied++;
+		else if (reason == TIMEPAGE_REASON_NO_SERVER)
+			reason = own;
 	}
+	return denied == service->settings->server_count ? TIMEPAGE_REASON_DENIED : reason;
+}
+
+/* What there is to say of a server for that reason; false: nothing. */
+static bool answer_text(const struct server *server, uint32_t reason, char text[TIMEPAGE_TEXT_BYTES])
+{
+	const struct exchange_server *said = &server->said;
+	char address[ADDRESS_TEXT_BYTES];
+
+	address_format(&server->settings.address, address);
+	if (reason == TIMEPAGE_REASON_NOT_AUTHENTICATED && exchange_reject_is_of_key(server->last_reject))
+		snprintf(text, TIMEPAGE_TEXT_BYTES, "%s, key %" PRIu32 ": %s", address, server->settings.key,
+			 exchange_reject_name(server->last_reject));
+	else if (reason == TIMEPAGE_REASON_NO_SERVER && server->settings.key && !server->answered_ever &&
+		 server->last_reject == EXCHANGE_NO_ANSWER)
+		/* Many servers keep silent where a request is not authenticated as they want it, chrony for one. */
+		snprintf(text, TIMEPAGE_TEXT_BYTES, "%s, key %" PRIu32 ": silent so far, as many servers are when they have another key",
+			 address, server->settings.key);
+	else if (reason == unheard_reason(server) && server->last_reject == NTP_KISS_OF_DEATH)
+		snprintf(text, TIMEPAGE_TEXT_BYTES, "%s: %s %s", address, exchange_reject_name(server->last_reject), said->kiss);
+	else if (reason == unheard_reason(server) && reason != TIMEPAGE_REASON_NO_SERVER)
+		snprintf(text, TIMEPAGE_TEXT_BYTES, "%s: %s (leap %u, stratum %u)", address, exchange_reject_name(server->last_reject),
+			 said->leap, said->stratum);
+	else
+		return false;
+	return true;
+}
+
+/* Name the server whose answer, or whose key, is why there is no time. */
+static void tell_answer(struct service *service, uint32_t reason)
+{
+	if (service->answer_told)
+		service->status.text[0] = '\0';
+	service->answer_told = false;
+	for (int i = 0; i < service->settings->server_count && !service->answer_told; i++)
+		service->answer_told = answer_text(&service->servers[i], reason, service->status.text);
 }
 
 /* A step of a second that was announced changes TAI - UTC. */
@@ -181,7 +225,7 @@ static void count_leap(struct service *service, int64_t step_ns, struct timepage
 static int publish_selected(struct service *service, const struct estimate_line *line, uint64_t now_ticks, bool heard, bool told)
 {
 	struct publish_words words = words_of(service, heard ? TIMEPAGE_SYNCHRONISED : TIMEPAGE_HOLDOVER,
-					      heard ? TIMEPAGE_REASON_NONE : unheard_reason(service));
+					      heard ? TIMEPAGE_REASON_NONE : all_unheard_reason(service));
 	const struct server *best = best_server(service);
 	uint64_t epoch = service->before.epoch;
 	struct timepage_line next;
@@ -195,7 +239,7 @@ static int publish_selected(struct service *service, const struct estimate_line 
 		count_leap(service, correction_ns, &next);
 	service->line = *line;
 	service->status.text[0] = '\0';
-	tell_key(service, words.reason);
+	tell_answer(service, words.reason);
 	err = put(service, &next);
 	if (!err && service->before.epoch != epoch) {
 		service->status.steps++;
@@ -225,27 +269,20 @@ static int publish_selected(struct service *service, const struct estimate_line 
 /* Why there is nothing to select from. */
 static uint32_t reason_of(const struct service *service, bool *contradicted)
 {
-	uint32_t reason = service->status.batches ? TIMEPAGE_REASON_NO_SERVER : TIMEPAGE_REASON_STARTING;
-	int denied = 0;
+	bool starting = service->status.batches == 0;
 
 	*contradicted = false;
 	for (int i = 0; i < service->settings->server_count; i++) {
 		const struct server *server = &service->servers[i];
 
-		denied += server->denied;
 		*contradicted = *contradicted || server->contradicted || service->candidates[i].usable;
 		if (server->contradicted)
 			return TIMEPAGE_REASON_CONTRADICTION;
 		if (service->candidates[i].usable)
 			return TIMEPAGE_REASON_NO_MAJORITY;
-		if (server->reach & 1)
-			reason = TIMEPAGE_REASON_STARTING;
-		else if (reason == TIMEPAGE_REASON_NO_SERVER && server->last_reject >= NTP_LEAP && server->last_reject < NTP_REJECTS)
-			reason = TIMEPAGE_REASON_SERVER_UNSYNCHRONISED;
-		else if (reason == TIMEPAGE_REASON_NO_SERVER && exchange_reject_is_of_key(server->last_reject))
-			reason = TIMEPAGE_REASON_NOT_AUTHENTICATED;
+		starting = starting || (server->reach & 1);
 	}
-	return denied == service->settings->server_count ? TIMEPAGE_REASON_DENIED : reason;
+	return starting ? TIMEPAGE_REASON_STARTING : all_unheard_reason(service);
 }
 
 /* A time of an earlier service, or of earlier batches, that still holds. */
@@ -268,7 +305,7 @@ int service_publish(struct service *service, bool told)
 	if (service->combined >= service->settings->min_servers)
 		return publish_selected(service, &line, now_ticks, heard, told);
 	reason = reason_of(service, &contradicted);
-	tell_key(service, reason);
+	tell_answer(service, reason);
 	if (contradicted)
 		return service_withdraw(service, TIMEPAGE_UNSYNCHRONISED, reason);
 	if (still_holds(service))
@@ -317,7 +354,7 @@ static uint32_t server_state(const struct service *service, int index)
 	case SELECT_UNUSED:
 		break;
 	}
-	if (server->reach)
+	if (server->reach || unheard_reason(server) != TIMEPAGE_REASON_NO_SERVER)
 		return TIMEPAGE_SERVER_UNFIT;
 	return server->sent ? TIMEPAGE_SERVER_UNREACHABLE : TIMEPAGE_SERVER_UNKNOWN;
 }

@@ -67,8 +67,11 @@ static int arguments_parse(struct arguments *arguments, int argc, char **argv)
 	const struct command command = {
 		TOOL, "tracking|sources|sourcestats|history|waitsync|hold|resume|recompute LOG [options]",
 		"What the time service knows: tracking: the clock; sources: its servers; sourcestats: what was refused of them;\n"
-		"history: of the offsets. waitsync: wait until there is a time. hold: ask no server any more; resume: ask them again.\n"
+		"history: of the offsets. waitsync: wait until a service gives a time. hold: ask no server any more; resume: ask them again.\n"
 		"recompute: compute each batch of a log of bw-timed --log-exchanges again, and compare.\n"
+		"Marks of sources: ^* the best server, ^+ combined with it, ^- answers, but is not used, ^x outside the majority,\n"
+		"^? not heard, ^! denies. Reach: the last eight batches, octal, the newest in the lowest bit. LastRx: seconds since its last\n"
+		"good answer. Offset: of this clock against the server, positive: ahead; +/-: the bound of that. Delay: of the round trip.\n"
 		"Exit codes: 0 done, 2 bad input, 3 no service, or not permitted, 4 tracking: not synchronised;\n"
 		"recompute: a batch differs. Of waitsync: 0 there is a time,\n"
 		"1 time-out, 2 never: the counter is refused, the service has ended, or there is none, and no other one has come; or bad input.\n",
@@ -105,7 +108,7 @@ static int tell(const struct timectl *ctl, enum verb verb)
 	return EXIT_CAPABILITY;
 }
 
-/* Wait until there is a time. Returns an exit code. */
+/* Wait until a service that runs gives a time. Returns an exit code. */
 static int wait_sync(struct timectl *ctl, const struct arguments *arguments)
 {
 	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + arguments->timeout_s * NS_PER_S;
@@ -113,12 +116,13 @@ static int wait_sync(struct timectl *ctl, const struct arguments *arguments)
 	for (;;) {
 		int err = timectl_read(ctl, arguments->page);
 		bool refused = !err && ctl->line.state == TIMEPAGE_REFUSED;
+		bool ended = !err && ctl->line.state == TIMEPAGE_ENDED;
 
-		if (!err && ctl->synchronised)
+		if (!err && ctl->synchronised && !ended)
 			return EXIT_DONE;
 		if (refused || port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= deadline_monotonic_ns) {
 			fprintf(stderr, TOOL ": waitsync: %s\n", err ? ctl->why : timepage_reason_name(ctl->line.reason));
-			return err || refused || ctl->line.state == TIMEPAGE_ENDED ? WAITSYNC_NEVER : WAITSYNC_TIMED_OUT;
+			return err || refused || ended ? WAITSYNC_NEVER : WAITSYNC_TIMED_OUT;
 		}
 		port_sleep_ns(WAITSYNC_LOOK_NS);
 	}

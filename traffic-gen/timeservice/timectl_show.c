@@ -47,6 +47,8 @@ int timectl_read(struct timectl *ctl, const char *path)
 	ctl->synchronised = (ctl->line.state == TIMEPAGE_SYNCHRONISED || ctl->line.state == TIMEPAGE_HOLDOVER ||
 			     ctl->line.state == TIMEPAGE_ENDED) &&
 			    ctl->line.mult && (int64_t)(ctl->line.usable_until_ticks - ctl->now_ticks) > 0;
+	if (!ctl->synchronised && ctl->line.reason == TIMEPAGE_REASON_NONE && timepage_ends_at_leap(&ctl->line))
+		ctl->line.reason = TIMEPAGE_REASON_LEAP;
 	if (ctl->synchronised) {
 		ctl->utc_ns = timepage_utc_ns(&ctl->line, ctl->now_ticks);
 		timepage_interval_ns(&ctl->line, ctl->now_ticks, &ctl->low_ns, &ctl->high_ns);
@@ -185,7 +187,7 @@ void timectl_tracking(const struct timectl *ctl, bool json)
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
-/* chronyc's marks: * selected, + combined, x falseticker, - not combined, ? unreachable or unfit. */
+/* As --help explains them; chronyc's, and ! of a server that denies. */
 static char mark(uint32_t state)
 {
 	static const char marks[] = { '?', '*', '+', 'x', '-', '?', '!' };

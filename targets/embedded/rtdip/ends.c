@@ -17,6 +17,7 @@ int end_open(struct end *end, const char *local, const char *socket_path, unsign
 	*end = (struct end){ .sock = PORT_SOCKET_NONE, .fragments = fragments };
 	if (option_parse_int(local, 0, UINT16_MAX, &port) == 0) {
 		err = rtdip_open(socket_path, flags, &end->handle);
+		end->no_service = err != 0;
 		if (err)
 			return err;
 		err = rtdip_bind(end->handle, (uint16_t)port, fragments ? END_BUFFER_BYTES : 0);

@@ -22,6 +22,7 @@ struct end {
 	uint16_t port;
 	port_socket sock;
 	bool busy;            /* do not sleep while waiting */
+	bool no_service;      /* end_open failed by the service of RTDiP, not by the port */
 	bool fragments;       /* messages may be of more than one frame */
 	struct rtdip_fragment next; /* that is sent */
 	struct assembly assembly;   /* of what comes */

@@ -2,6 +2,7 @@
 #include "measurement.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,6 +61,26 @@ static int priority_of(const char *name, enum rtdip_priority *priority)
 
 static void say_ready(const struct run *run);
 
+/* Why there is no end. Returns an exit code. */
+static int say_no_end(const struct run *run, int err)
+{
+	const struct common *common = &run->common;
+
+	if (!run->end.no_service)
+		fprintf(stderr, "%s: --local %s: %s\n", run->tool, common->local, strerror(-err));
+	else
+		fprintf(stderr, "%s: --socket %s: no service of RTDiP can be asked: %s\n", run->tool, common->socket_path, strerror(-err));
+	return err == -EINVAL || err == -ENAMETOOLONG ? EXIT_BAD_INPUT : EXIT_CAPABILITY;
+}
+
+/* Who sends messages of a size needs a way that takes them. */
+static bool fits(const struct run *run)
+{
+	const struct common *common = &run->common;
+
+	return !run->end.handle || common->fragments || common->size_bytes <= (int64_t)rtdip_data_max_bytes(run->end.handle);
+}
+
 int measure_run(struct run *run, bool has_peer, void (*body)(void *))
 {
 	const struct common *common = &run->common;
@@ -73,10 +94,8 @@ int measure_run(struct run *run, bool has_peer, void (*body)(void *))
 	port_stop_install();
 	err = end_open(&run->end, common->local, common->socket_path, common->bypass ? RTDIP_BYPASS_QDISC : 0,
 		       common->fragments);
-	if (err) {
-		fprintf(stderr, "%s: --local %s: %s\n", run->tool, common->local, strerror(-err));
-		return err == -EINVAL ? EXIT_BAD_INPUT : EXIT_CAPABILITY;
-	}
+	if (err)
+		return say_no_end(run, err);
 	run->end.busy = common->busy;
 	if (common->busy_poll_us && end_set_busy_poll(&run->end, (int)common->busy_poll_us)) {
 		fprintf(stderr, "%s: --busy-poll-us: of UDP alone, where the kernel has it, and with CAP_NET_ADMIN\n", run->tool);
@@ -86,6 +105,12 @@ int measure_run(struct run *run, bool has_peer, void (*body)(void *))
 	if (has_peer && (!common->peer || end_parse_peer(&run->end, common->peer, &run->peer))) {
 		fprintf(stderr, "%s: --peer: \"%s\"; needed: %s\n", run->tool, common->peer ? common->peer : "",
 			run->end.handle ? "MAC/PORT, as 02:00:00:00:00:01/7000" : "ADDRESS:PORT");
+		end_close(&run->end);
+		return EXIT_BAD_INPUT;
+	}
+	if (has_peer && !fits(run)) {
+		fprintf(stderr, "%s: --size-bytes: %" PRId64 "; a frame takes %" PRIu32 " at most, --fragments more\n", run->tool,
+			common->size_bytes, rtdip_data_max_bytes(run->end.handle));
 		end_close(&run->end);
 		return EXIT_BAD_INPUT;
 	}

@@ -12,7 +12,10 @@
 
 #include "rtdip.h"
 
-enum { NUMBERS_PLACES_MAX = 64 };
+enum {
+	NUMBERS_PLACES_MAX = 64,
+	NUMBERS_NEAR = 65536, /* a step further than that is believed when a second frame is there */
+};
 
 static inline bool rtdip_same_address(const struct rtdip_address *one, const struct rtdip_address *other)
 {
@@ -25,6 +28,8 @@ struct place_numbers {
 	uint32_t number;   /* the next one that is sent; the highest that has come */
 	enum rtdip_priority priority; /* of the one that has come */
 	uint32_t missing;
+	bool doubted;      /* one that was out of line has come: */
+	uint32_t doubtful;
 	uint64_t used; /* when, in uses of all */
 };
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -34,6 +34,7 @@ int rtdip_interface_open(const char *name, struct rtdip_interface *interface)
 {
 	struct ifreq request = { 0 }, mtu;
 
+	snprintf(interface->name, sizeof(interface->name), "%s", name);
 	interface->changes = open_changes(); /* before the first look: no change is missed */
 	if (interface->changes < 0)
 		return interface->changes;
@@ -51,7 +52,7 @@ int rtdip_interface_open(const char *name, struct rtdip_interface *interface)
 	return 0;
 }
 
-const char *rtdip_interface_look(const struct rtdip_interface *interface)
+const char *rtdip_interface_look(struct rtdip_interface *interface)
 {
 	char change[CHANGE_BYTES];
 	struct ifreq request = { .ifr_ifindex = (int)interface->index };
@@ -60,6 +61,7 @@ const char *rtdip_interface_look(const struct rtdip_interface *interface)
 		;
 	if (ioctl(interface->control, SIOCGIFNAME, &request) < 0)
 		return errno == ENODEV || errno == ENXIO ? "the interface has gone" : NULL;
+	memcpy(interface->name, request.ifr_name, sizeof(interface->name));
 	if (ioctl(interface->control, SIOCGIFHWADDR, &request) < 0)
 		return NULL; /* it was renamed or removed just now: the kernel tells of that, too */
 	return memcmp(request.ifr_hwaddr.sa_data, interface->mac, RTDIP_MAC_BYTES) != 0 ? "the interface has another address now" : NULL;

@@ -148,6 +148,7 @@ int rtdip_open(const char *socket_path, unsigned int flags, struct rtdip **handl
 	struct rtdip *handle = calloc(1, sizeof(*handle));
 	int err = 0;
 
+	*handle_out = NULL;
 	if (!handle)
 		return -ENOMEM;
 	handle->service = handle->sending = -1;
@@ -177,6 +178,8 @@ static void unmap(struct ring *ring)
 
 void rtdip_close(struct rtdip *handle)
 {
+	if (!handle)
+		return;
 	for (int i = 0; i < handle->ring_count; i++)
 		unmap(&handle->rings[i]);
 	for (int i = 0; i < RTDIP_PRIORITIES; i++)
@@ -267,20 +270,55 @@ int rtdip_bind(struct rtdip *handle, uint16_t port, uint32_t ring_bytes)
 	return ring->port;
 }
 
+static size_t record_bytes(const struct rtdip_record *record)
+{
+	return sizeof(*record) + record->payload_bytes;
+}
+
+/* Take everything out of a ring, into the queues or for nobody. Return false where a record is being written. */
+static bool drain(struct rtdip *handle, struct ring *ring, bool is_heard)
+{
+	unsigned long at = atomic_load_explicit(ring->read_at, memory_order_relaxed);
+
+	while (at != atomic_load_explicit(ring->written_to, memory_order_acquire)) { /* both wrap on 32 bits */
+		const _Atomic uint32_t *head = (const void *)(ring->data + (at & (ring->bytes - 1)));
+		uint32_t length = atomic_load_explicit(head, memory_order_acquire);
+		const struct rtdip_record *record = (const void *)((const uint8_t *)head + BPF_RINGBUF_HDR_SZ);
+
+		if (length & BPF_RINGBUF_BUSY_BIT)
+			return false;
+		if (!(length & BPF_RINGBUF_DISCARD_BIT)) {
+			const uint8_t *payload = (const uint8_t *)(record + 1);
+			enum rtdip_priority priority = payload[2] < RTDIP_PRIORITIES ? payload[2] : RTDIP_LOW;
+
+			if (!is_heard || !queue_put(&handle->queues[priority], (const uint8_t *)record, record_bytes(record)))
+				handle->counts.unheard++;
+		}
+		at += queue_aligned((length & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT)) + BPF_RINGBUF_HDR_SZ);
+		atomic_store_explicit(ring->read_at, at, memory_order_release);
+		/* Whoever writes the next record sees where we are, and wakes us, or we see it whole. */
+		atomic_thread_fence(memory_order_seq_cst);
+	}
+	return true;
+}
+
 int rtdip_unbind(struct rtdip *handle, uint16_t port)
 {
 	const struct rtdip_request request = { .verb = RTDIP_UNBIND, .port = port, .version = RTDIP_SERVICE_VERSION };
 	struct ring *ring = find_ring(handle, port);
 	struct rtdip_answer answer;
-	int none;
+	int none, err;
 
 	if (!ring)
 		return -EINVAL;
+	err = ask(handle, &request, &answer, &none); /* nothing comes any more */
+	if (ring->read_at && ring->written_to)
+		drain(handle, ring, false);
 	epoll_ctl(handle->epoll, EPOLL_CTL_DEL, ring->descriptor, NULL);
 	unmap(ring);
 	*ring = handle->rings[--handle->ring_count];
 	fit_queues(handle); /* where there is no memory they stay larger than they need be */
-	return ask(handle, &request, &answer, &none);
+	return err;
 }
 
 int64_t rtdip_send(struct rtdip *handle, const struct rtdip_address *to, uint16_t from_port, enum rtdip_priority priority,
@@ -318,44 +356,12 @@ int64_t rtdip_send(struct rtdip *handle, const struct rtdip_address *to, uint16_
 	return (int64_t)size_bytes;
 }
 
-static size_t record_bytes(const struct rtdip_record *record)
-{
-	return sizeof(*record) + record->payload_bytes;
-}
-
-/* Take everything out of a ring into the queues. Return false where a record is being written. */
-static bool drain(struct rtdip *handle, struct ring *ring)
-{
-	unsigned long at = atomic_load_explicit(ring->read_at, memory_order_relaxed);
-
-	while (at != atomic_load_explicit(ring->written_to, memory_order_acquire)) { /* both wrap on 32 bits */
-		const _Atomic uint32_t *head = (const void *)(ring->data + (at & (ring->bytes - 1)));
-		uint32_t length = atomic_load_explicit(head, memory_order_acquire);
-		const struct rtdip_record *record = (const void *)((const uint8_t *)head + BPF_RINGBUF_HDR_SZ);
-
-		if (length & BPF_RINGBUF_BUSY_BIT)
-			return false;
-		if (!(length & BPF_RINGBUF_DISCARD_BIT)) {
-			const uint8_t *payload = (const uint8_t *)(record + 1);
-			enum rtdip_priority priority = payload[2] < RTDIP_PRIORITIES ? payload[2] : RTDIP_LOW;
-
-			if (!queue_put(&handle->queues[priority], (const uint8_t *)record, record_bytes(record)))
-				handle->counts.unheard++;
-		}
-		at += queue_aligned((length & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT)) + BPF_RINGBUF_HDR_SZ);
-		atomic_store_explicit(ring->read_at, at, memory_order_release);
-		/* Whoever writes the next record sees where we are, and wakes us, or we see it whole. */
-		atomic_thread_fence(memory_order_seq_cst);
-	}
-	return true;
-}
-
 static bool drain_all(struct rtdip *handle)
 {
 	bool whole = true;
 
 	for (int i = 0; i < handle->ring_count; i++)
-		whole &= drain(handle, &handle->rings[i]);
+		whole &= drain(handle, &handle->rings[i], true);
 	return whole;
 }
 

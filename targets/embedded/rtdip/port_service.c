@@ -40,8 +40,8 @@ struct owner {
 };
 
 struct service {
-	const char *name, *path;
-	struct rtdip_interface interface; /* as it was found */
+	const char *path;
+	struct rtdip_interface interface;
 	struct local_listener listener;
 	int epoll, signals;
 	struct rtdip_kernel kernel;
@@ -54,7 +54,7 @@ struct service {
 
 static int fail(const struct service *service, const char *what, int err)
 {
-	fprintf(stderr, TOOL ": %s: %s: %s\n", service->name, what, strerror(-err));
+	fprintf(stderr, TOOL ": %s: %s: %s\n", service->interface.name, what, strerror(-err));
 	return EXIT_CAPABILITY;
 }
 
@@ -231,7 +231,7 @@ static int show(struct service *service, size_t *length)
 		return -errno;
 	json_init(&json, out);
 	json_object_open(&json, NULL);
-	json_string(&json, "interface", service->name);
+	json_string(&json, "interface", service->interface.name);
 	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 	json_string(&json, "mac", text);
 	json_bool(&json, "native", service->kernel.native);
@@ -296,7 +296,7 @@ static void refuse_version(struct service *service, struct client *client, uint1
 
 	if (version != service->refused_version)
 		fprintf(stderr, TOOL ": %s: process %d speaks version %u of the local protocol, this service version %d\n",
-			service->name, (int)client->who.pid, (unsigned int)version, RTDIP_SERVICE_VERSION);
+			service->interface.name, (int)client->who.pid, (unsigned int)version, RTDIP_SERVICE_VERSION);
 	service->refused_version = version;
 	if (version) /* `show` of builds before there were versions prints any answer */
 		local_answer(client->connection, &about, sizeof(about), NULL, 0, NULL, 0);
@@ -327,7 +327,7 @@ static int happen(struct service *service, int descriptor)
 	if (descriptor == service->interface.changes) {
 		over = rtdip_interface_look(&service->interface);
 		if (over)
-			fprintf(stderr, TOOL ": %s: %s\n", service->name, over);
+			fprintf(stderr, TOOL ": %s: %s\n", service->interface.name, over);
 		return over ? EXIT_FAULT : RUNNING;
 	}
 	if (descriptor == service->listener.socket)
@@ -357,7 +357,7 @@ int rtdip_serve(const char *interface, const char *socket_path, int64_t group, b
 	static char log[BPF_LOG_BYTES];
 	int err, code = EXIT_DONE;
 
-	service = (struct service){ .name = interface, .path = socket_path, .signals = -1,
+	service = (struct service){ .path = socket_path, .signals = -1,
 				    .refused_version = RTDIP_SERVICE_VERSION };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		service.clients[i].connection = -1;

@@ -44,7 +44,7 @@ struct rtdip_message {
 
 struct rtdip_counts {
 	uint64_t received, sent;
-	uint64_t unheard; /* dropped in the handle: more of one priority had come than a port's ring holds */
+	uint64_t unheard; /* dropped in the handle: more of one priority had come than a port's ring holds, or its port was given back */
 	uint64_t missing; /* sequence numbers of a sender that did not come, or were unheard, while it was among the 64 heard last */
 };
 
@@ -57,10 +57,12 @@ enum {
  *
  * @param socket_path  of the service; NULL: /run/benchwright/rtdip.sock
  * @param flags        RTDIP_BYPASS_QDISC, or 0
+ * @param handle       receives it; NULL on failure
  * @return 0 (rtdip_close frees it), -ENOENT or -ECONNREFUSED (no service), -EACCES, -EPROTO (a service of another
  *         version, which `bw-rtdip show` names), -ENOMEM
  */
 int rtdip_open(const char *socket_path, unsigned int flags, struct rtdip **handle);
+/** Close a handle, once; NULL does no harm. */
 void rtdip_close(struct rtdip *handle);
 
 /**
@@ -73,7 +75,7 @@ void rtdip_close(struct rtdip *handle);
  */
 int rtdip_bind(struct rtdip *handle, uint16_t port, uint32_t ring_bytes);
 
-/** Give a port back. */
+/** Give a port back. What lies in its ring is unheard; what was sorted by priority before can still be taken. */
 int rtdip_unbind(struct rtdip *handle, uint16_t port);
 
 /**

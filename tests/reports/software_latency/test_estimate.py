@@ -233,3 +233,8 @@ def test_u_is_k_of_student_at_the_degrees_of_freedom_of_all_parts():
     assert expand(np.array([[3.0, 4.0]]), np.array([1e9, 1e9])) == pytest.approx(2 * 5, rel=1e-4)
     assert expand(np.array([[1.0]]), np.array([10.0])) == pytest.approx(2.28, abs=0.01)  # GUM, table G.2
     assert expand(np.array([[0.0]]), np.array([10.0])) == pytest.approx(0)
+
+
+def test_nothing_at_all_is_refused():
+    with pytest.raises(PlanError, match="no devices"):
+        estimate([], [])

@@ -12,10 +12,12 @@ import pytest
 from reports.errors import ReportError
 from reports.software_latency.plan import (
     Device,
+    Floats,
     Pair,
     PlanError,
     check_identifiable,
     design_matrix,
+    kinds_of,
     make_plan,
     missing_pairs,
     rank,
@@ -111,6 +113,34 @@ def test_the_fewest_pairs_are_the_best_of_all(count: int):
     assert max(make_plan(found, 1, MS, 1.0).variance_factors.values()) == pytest.approx(best)
 
 
+def best_factor(found: list[Device], possible: list[Pair], count: int) -> float:
+    """Return the worst factor of the best plan of all."""
+    chosen = np.array(list(itertools.combinations(range(len(possible)), count)))
+    rows = design_matrix(found, possible)[chosen]
+    informations: Floats = rows.transpose(0, 2, 1) @ rows
+    told: Floats = informations[np.linalg.det(informations) > 0.5]
+    return float(np.diagonal(np.linalg.inv(told), axis1=1, axis2=2).max(axis=1).min())
+
+
+def test_plans_are_hardly_ever_worse_than_the_best_of_all():
+    """By every plan that there is, with some pairs that cannot be measured and further measurements."""
+    rng = np.random.default_rng(1)
+    worse = plans = 0
+    while plans < 300:
+        count = int(rng.integers(3, 8))
+        found = devices(count, int(rng.integers(3, count + 1)))
+        possible = some(found, rng, 3, 12)
+        kinds = len(kinds_of(found))
+        if rank(found, possible) < kinds:
+            continue
+        measurements = int(rng.integers(kinds, len(possible) + 1))
+        plan = make_plan(found, 1, MS, 1.0, possible=possible, measurements=measurements)
+        best = best_factor(found, possible, measurements)
+        worse += max(plan.variance_factors.values()) > best + 1e-6
+        plans += 1
+    assert worse <= plans / 100
+
+
 def test_further_measurements_make_the_worst_factor_smaller():
     worst = [
         max(make_plan(devices(7), 1, MS, 1.0, measurements=count).variance_factors.values())
@@ -162,6 +192,13 @@ def test_a_pair_that_is_none_is_refused(pair: Pair):
 def test_names_that_come_twice_are_refused():
     with pytest.raises(PlanError, match="twice"):
         rank([Device("a", "x", "y"), Device("a", "z", "y")], [])
+
+
+def test_no_devices_are_refused():
+    with pytest.raises(PlanError, match="no devices"):
+        make_plan([], 1, MS, 1.0)
+    with pytest.raises(PlanError, match="no devices"):
+        variance_factors([], [])
 
 
 def test_numbers_that_are_none_are_refused():

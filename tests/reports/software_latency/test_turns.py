@@ -97,3 +97,12 @@ def test_too_few_turns_are_refused():
     trips = in_turns(truths, every_pair(truths), 20, Wander(0, 0), rng)
     with pytest.raises(ReportError, match="20 turns, need 30"):
         estimate([truth.device for truth in truths], trips)
+
+
+def test_turns_of_some_pairs_alone_are_refused():
+    rng = np.random.default_rng(1)
+    truths = random_truths(3, rng)
+    trips = in_turns(truths, every_pair(truths), 40, Wander(0, 0), rng)
+    without = [replace(trips[0], turn=None), *trips[1:]]
+    with pytest.raises(ReportError, match=f"not {trips[0].name}: give all of them, or none"):
+        estimate([truth.device for truth in truths], without)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import re
 import select
 import signal
@@ -170,6 +172,18 @@ def test_refusals_have_names(lab: RtdipLab) -> None:
         refused(lambda: other.bind(PORT + 1), "EPIPE")
     refused(lambda: Handle(lab.folder / lab.near), "ECONNREFUSED")
     refused(lambda: resolve("127.0.0.2"), "EAGAIN")
+
+
+def test_handles_that_are_dropped_keep_no_port(lab: RtdipLab) -> None:
+    for _ in range(50):
+        open_at(lab, lab.near).bind()
+    gc.collect()
+    assert not lab.show(lab.near)["ports"]
+    code = "import sys; from rtdip import Handle; handle = Handle(sys.argv[1]); handle.bind()"
+    argv = [sys.executable, "-c", code, str(lab.folder / lab.near)]
+    environment = {**os.environ, "PYTHONPATH": str(FOLDER.absolute())}
+    done = subprocess.run(argv, check=True, capture_output=True, env=environment, timeout=HANG_S)
+    assert (done.stdout, done.stderr) == (b"", b"")
 
 
 ECHO = """

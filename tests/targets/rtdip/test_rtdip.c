@@ -186,7 +186,7 @@ static void test_low_frames_never_delay_a_high_one(void)
 	for (int round = 0; round < 10; round++) {
 		while (write_frame(&kernel, RTDIP_LOW, written, 1000))
 			written++;
-		drain(handle, &handle->rings[0]);
+		drain_all(handle);
 	}
 	CHECK(write_frame(&kernel, RTDIP_HIGH, 1, 10));
 	CHECK_INT(take_first(handle, &message, data, sizeof(data)), 0);
@@ -305,6 +305,40 @@ static void test_missing_is_each_sender_s(void)
 		CHECK_INT(heard(&numbers, (uint16_t)(10 + i), RTDIP_HIGH, 2), 1);
 	}
 	CHECK_INT(heard(&numbers, 1, RTDIP_LOW, 20), 0);
+}
+
+/* A frame out of line, damaged or forged, counts nothing: the sender goes on where it was. */
+static void test_a_frame_that_is_out_of_line(void)
+{
+	static const uint32_t wrong[] = { 0, 1, 500, 999, 100000, 1000 + UINT32_C(0x7fffffff), UINT32_C(0x80000000), UINT32_MAX };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct numbers numbers = { 0 };
+		int64_t missing = 0;
+
+		for (uint32_t number = 1000; number < 1040; number++) {
+			missing += number == 1020 ? 0 : heard(&numbers, 1, RTDIP_HIGH, number);
+			if (number == 1009 || number == 1019)
+				missing += heard(&numbers, 1, RTDIP_HIGH, wrong[i]);
+		}
+		CHECK_THAT(missing == 1, "%" PRId64 " are missing after %" PRIu32, missing, wrong[i]);
+	}
+}
+
+/* A sender that goes on far off is believed, and every loss is counted. */
+static void test_a_sender_that_goes_on_far_off(void)
+{
+	struct numbers numbers = { 0 };
+	int64_t missing = 0;
+
+	missing += heard(&numbers, 1, RTDIP_HIGH, 10);
+	missing += heard(&numbers, 1, RTDIP_HIGH, 300010);
+	missing += heard(&numbers, 1, RTDIP_HIGH, 300013);
+	CHECK_INT(missing, 299999 + 2);
+	missing = heard(&numbers, 2, RTDIP_HIGH, 900000);
+	missing += heard(&numbers, 2, RTDIP_HIGH, 0); /* begun anew */
+	missing += heard(&numbers, 2, RTDIP_HIGH, 3);
+	CHECK_INT(missing, 2);
 }
 
 /* A service whose answers are written before it is asked. */
@@ -449,8 +483,47 @@ static void test_messages_that_wait(void)
 	close(service);
 }
 
+/* Each frame that was delivered to a port is received or unheard, also when the port is given back with some in its ring. */
+static void test_frames_of_a_port_that_is_given_back(void)
+{
+	struct kernel_ring kernel;
+	struct rtdip *handle = make_handle(&kernel, RING_BYTES);
+	uint8_t data[RTDIP_DATA_MAX_BYTES];
+	struct rtdip_message message;
+	int ends[2];
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	handle->service = ends[0];
+	handle->sending = handle->epoll = -1;
+	handle->rings[0].descriptor = dup(ends[0]); /* of a ring of its own, which is closed with it */
+	for (uint32_t i = 0; i < 5; i++) {
+		CHECK(write_frame(&kernel, RTDIP_LOW, i, 10));
+		if (i == 1)
+			CHECK_INT(take_first(handle, &message, data, sizeof(data)), 0);
+	}
+	answer(ends[1], 0, 0);
+	CHECK_INT(rtdip_unbind(handle, PORT), 0);
+	while (take_first(handle, &message, data, sizeof(data)) == 0)
+		;
+	CHECK_INT(handle->counts.received, 2);
+	CHECK_INT(handle->counts.unheard, 3);
+	rtdip_close(handle);
+	close(ends[1]);
+}
+
+static void test_no_handle(void)
+{
+	struct rtdip *handle = (void *)&handle;
+
+	CHECK_INT(rtdip_open("/nowhere", 0, &handle), -ENOENT);
+	CHECK(!handle);
+	rtdip_close(handle);
+}
+
 int main(void)
 {
+	test_frames_of_a_port_that_is_given_back();
+	test_no_handle();
 	test_queues_have_the_room_of_the_rings();
 	test_sizes_that_no_ring_has();
 	test_a_ring_that_nobody_can_watch();
@@ -461,5 +534,7 @@ int main(void)
 	test_a_record_that_is_being_written();
 	test_missing();
 	test_missing_is_each_sender_s();
+	test_a_frame_that_is_out_of_line();
+	test_a_sender_that_goes_on_far_off();
 	return check_result();
 }

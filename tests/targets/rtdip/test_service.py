@@ -138,6 +138,18 @@ def test_a_service_ends_with_the_interface_that_it_found(
     assert echo.process.wait(HANG_S) == 5
 
 
+def test_show_and_messages_follow_the_name_of_the_interface(lab: RtdipLab) -> None:
+    renamed = "r0renamed"
+    for settled in (("down",), ("name", renamed), ("up",)):
+        now = renamed if settled == ("up",) else INTERFACE
+        subprocess.run(["ip", "-n", lab.far, "link", "set", now, *settled], check=True)
+    wait_until(lambda: lab.show(lab.far)["interface"] == renamed, "the new name")
+    subprocess.run(["ip", "-n", lab.far, "link", "delete", renamed], check=True)
+    service = lab.services[lab.far]
+    assert service.process.wait(HANG_S) == 5
+    assert service.errors() == f"bw-rtdip serve: {renamed}: the interface has gone\n"
+
+
 def cpu_s(pid: int) -> float:
     """Return how long a process has had a processor."""
     user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]

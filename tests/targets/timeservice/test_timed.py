@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -336,3 +337,24 @@ def test_tool_without_a_service_says_so(tmp_path: Path) -> None:
         done = subprocess.run(argv, check=False, capture_output=True, text=True)
         assert done.returncode == 3
         assert "no service has made it" in done.stderr
+
+
+@pytest.mark.parametrize("taken", ["page", "folder"])
+def test_page_that_is_taken_away_is_made_anew(tmp_path: Path, taken: str) -> None:
+    folder = tmp_path / "time"
+    folder.mkdir()
+    page = folder / "page"
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
+        timed.syncs(1)
+        if taken == "page":
+            page.unlink()
+        else:
+            shutil.rmtree(folder)
+            timed.until(lambda line: line["type"] == "page" and line["reason"] == "No such file or directory")
+            folder.mkdir()
+        timed.until(lambda line: line["type"] == "page" and line["reason"] == "made anew")
+        timed.syncs(2)
+        check_true(page)
+        told = [line["reason"] for line in timed.seen if line["type"] == "page"]
+        assert timed.end() == 0
+    assert len(told) == (1 if taken == "page" else 2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import HANG_S
+from tests.patience import HANG_S, wait_until
 from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer, check_true, timectl
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
@@ -72,6 +72,21 @@ def test_announced_leap_second_ends_the_time_until_a_server_is_heard(page: Path,
     assert (said["leap"], said["tai_utc_s"], round(said["step_ns"] / S_NS)) == (0, 38, -1)
 
 
+def test_announced_leap_second_is_believed_soon(page: Path) -> None:
+    """Else three batches have to agree, 3 s apart here."""
+    with ToldServer() as server:
+        day_ns, midnight_ns = 86400 * S_NS, time.time_ns() + 12 * S_NS
+        ahead_ns = day_ns - midnight_ns % day_ns
+        server.ahead_s, server.leaps_at_ns = ahead_ns / S_NS, midnight_ns + ahead_ns
+        settings = ("--quick-interval-ms", "3000", "--interval-ms", "3000", "--batch", "4", "--gap-us", "500")
+        with TimedProcess(page, "--server", server.text, *settings) as timed:
+            timed.until_state("synchronised")
+            lost = timed.until_state("unsynchronised")
+            step = timed.until(lambda line: line["type"] == "step")
+    assert round(step["step_ns"] / S_NS) == -1
+    assert step["monotonic_ns"] - lost["monotonic_ns"] < 6 * S_NS
+
+
 def test_bound_keeps_the_distance_to_utc_when_an_answer_that_is_refused_says_none(page: Path) -> None:
     """A kiss-of-death comes with a root dispersion of 0, of ntpd for one."""
     with ToldServer() as server:
@@ -113,3 +128,36 @@ def test_server_that_has_complained_of_the_rate_is_asked_again(page: Path) -> No
         server.lie = "honest"
         timed.until_state("synchronised")
         check_true(page)
+
+
+UNSYNCHRONISED = "no server is synchronised"
+ANSWERS = {
+    "kiss-init": (UNSYNCHRONISED, "kiss-of-death INIT"),
+    "kiss-step": (UNSYNCHRONISED, "kiss-of-death STEP"),
+    "kiss-rate": ("the servers want to be asked less often", "kiss-of-death RATE"),
+    "leap": (UNSYNCHRONISED, "leap (leap 3, stratum 1)"),
+    "stratum-16": (UNSYNCHRONISED, "stratum (leap 0, stratum 16)"),
+}
+
+
+@pytest.mark.parametrize("lie", ANSWERS)
+@pytest.mark.parametrize("page_state", ["starting", "holdover"])
+def test_server_that_answers_not_yet_is_told_by_what_it_answers(
+    page: Path, lie: str, page_state: str
+) -> None:
+    reason, answer = ANSWERS[lie]
+    with ToldServer() as server:
+        server.lie = lie if page_state == "starting" else "honest"
+        with TimedProcess(page, "--server", server.text, *QUICK) as timed:
+            if page_state == "holdover":
+                timed.until_state("synchronised")
+                server.lie = lie
+            timed.until(lambda line: line["type"] == "state" and line["reason"] == reason)
+            wait_until(lambda: timed.ctl("tracking")["text"] != "", "the text")
+            said = timed.ctl("tracking")
+            (source,) = timed.ctl("sources")["sources"]
+            server.lie = "honest"
+            timed.until_state("synchronised")
+            wait_until(lambda: timed.ctl("tracking")["text"] == "", "the end of the text")
+    assert (said["state"], said["reason"], said["text"]) == (page_state, reason, f"{server.text}: {answer}")
+    assert page_state == "holdover" or source["state"] == "unfit"

@@ -10,7 +10,7 @@ import pytest
 
 from hw.tools import local_tool
 from tests.patience import HANG_S
-from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer
+from tests.targets.timeservice.lab import QUICK, TimedProcess, ToldServer, timectl
 
 pytestmark = pytest.mark.simulated
 
@@ -44,6 +44,17 @@ def test_time_out_of_a_service_without_a_time(page: Path) -> None:
     # It has ended, and no other one comes.
     code, said = end_of(wait_for(page, 0))
     assert (code, said) == (2, "bw-timectl: waitsync: the service has ended\n")
+
+
+def test_service_that_has_ended_though_its_last_time_holds(page: Path) -> None:
+    with ToldServer() as server, TimedProcess(page, "--server", server.text, *QUICK) as timed:
+        timed.until_state("synchronised")
+        assert timed.end() == 0
+        assert timectl(page, "tracking")["synchronised"]
+        assert end_of(wait_for(page, 0)) == (2, "bw-timectl: waitsync: the service has ended\n")
+        waiting = wait_for(page, round(HANG_S))
+        with TimedProcess(page, "--server", server.text, *QUICK):
+            assert end_of(waiting) == (0, "")
 
 
 def test_no_service_and_none_comes(page: Path) -> None:

@@ -381,6 +381,55 @@ static void test_garbage(void)
 	port_timepage_close(&file);
 }
 
+/* A page that somebody takes away under its service is made anew; who has the old one, and who comes, get the time all the while. */
+static void test_taken_away(void)
+{
+	for (int with_lock = 0; with_lock < 2; with_lock++) {
+		struct timepage *page = service(path), *other;
+		struct timepage_line line = line_now();
+		struct bwtime *handle = reader(path, 0), *newcomer;
+		char lock[1024];
+		int64_t ns;
+
+		snprintf(lock, sizeof(lock), "%s.lock", path);
+		CHECK_INT(timepage_publish(page, &line), 0);
+		CHECK_INT(bwtime_now_ns(handle, &ns), 0);
+		CHECK_INT(timepage_keep(page), 0);
+		fake_ticks += SECOND_TICKS; /* readers look for a page at most four times a second */
+		CHECK_INT(remove(path), 0);
+		if (with_lock)
+			CHECK_INT(remove(lock), 0);
+		CHECK_INT(timepage_keep(page), 1);
+		CHECK_INT(timepage_keep(page), 0);
+		CHECK_INT(bwtime_now_ns(handle, &ns), 0);
+		newcomer = reader(path, 0);
+		CHECK_INT(bwtime_now_ns(newcomer, &ns), 0);
+		line.state = TIMEPAGE_UNSYNCHRONISED;
+		CHECK_INT(timepage_publish(page, &line), 0);
+		CHECK_INT(bwtime_now_ns(handle, &ns), BWTIME_NO_SYNC);
+		CHECK_INT(bwtime_now_ns(newcomer, &ns), BWTIME_NO_SYNC);
+		CHECK_INT(timepage_create(path, fake_kind, 2000000000, &other), -EBUSY);
+		bwtime_close(newcomer);
+		bwtime_close(handle);
+		timepage_close(page);
+		remove_page(path);
+	}
+}
+
+/* The place of a page that was taken away is another service's: it keeps it. */
+static void test_place_of_another(void)
+{
+	struct timepage *page = service(path), *other;
+
+	remove_page(path);
+	other = service(path);
+	CHECK_INT(timepage_keep(page), -EBUSY);
+	CHECK_INT(timepage_keep(other), 0);
+	timepage_close(page);
+	timepage_close(other);
+	remove_page(path);
+}
+
 int main(int argc, char **argv)
 {
 	path = argc > 1 ? argv[1] : "test_page.page";
@@ -393,5 +442,9 @@ int main(int argc, char **argv)
 	test_other_version();
 	test_garbage();
 	remove_page(path);
+	if (PORT_MAPPED_FILES_GO) { /* else nobody can delete one */
+		test_taken_away();
+		test_place_of_another();
+	}
 	return check_result();
 }

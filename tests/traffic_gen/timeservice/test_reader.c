@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The library of the time service, by a counter that the test sets: times, bounds, slews, steps, services that come and go. */
+#include "base/time_units.h"
 #include "fake_time.h"
 #include "port_test_system.h"
 #include "random.h"
@@ -246,6 +247,29 @@ static void test_end_and_restart(void)
 	bwtime_close(handle);
 }
 
+/* Why a line ends that was usable until an announced leap second, and no longer; any other one is too old. */
+static void test_end_at_leap(int32_t leap, int64_t before_midnight_ns, const char *why)
+{
+	const int64_t day_ns = INT64_C(86400) * NS_PER_S;
+	struct timepage *page = service(path);
+	struct bwtime *handle = reader(path, 0);
+	struct timepage_line line = line_now();
+	int64_t low_ns, high_ns, ns;
+
+	line.leap = leap;
+	line.settled_utc_ns = line.base_utc_ns;
+	timepage_interval_ns(&line, line.usable_until_ticks, &low_ns, &high_ns);
+	line.base_utc_ns += day_ns - (timepage_utc_ns(&line, line.usable_until_ticks) + high_ns) % day_ns - before_midnight_ns;
+	CHECK_INT(timepage_publish(page, &line), 0);
+	CHECK_INT(bwtime_now_ns(handle, &ns), 0);
+	fake_ticks += 101 * SECOND_TICKS;
+	CHECK_INT(bwtime_now_ns(handle, &ns), BWTIME_NO_SYNC);
+	CHECK_THAT(strstr(bwtime_why(handle), why), "%s", bwtime_why(handle));
+	bwtime_close(handle);
+	timepage_close(page);
+	remove_page(path);
+}
+
 /* Another file in the page's place: found once the old one has no time any more. */
 static void test_other_file(void)
 {
@@ -450,7 +474,11 @@ int main(int argc, char **argv)
 	test_steps();
 	test_end_and_restart();
 	if (PORT_MAPPED_FILES_GO)
-		test_other_file();
+		test_end_at_leap(1, 0, "leap second");
+	test_end_at_leap(2, NS_PER_S, "leap second");
+	test_end_at_leap(0, 0, "too old");
+	test_end_at_leap(1, 5 * NS_PER_S, "too old");
+	test_other_file();
 	test_replaced_meanwhile();
 	test_bounds();
 	test_counter_behind();

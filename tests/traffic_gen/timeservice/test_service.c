@@ -15,7 +15,7 @@
 #define NEVER_NS INT64_MAX
 
 static int64_t now_monotonic_ns, disrupted_monotonic_ns;
-static int watches, feeds, checks, batches, withdrawals, ended;
+static int watches, pages, feeds, checks, batches, withdrawals, ended;
 static int64_t watched_monotonic_ns, fed_monotonic_ns, watch_apart_ns, feed_apart_ns;
 static int published_disrupted; /* batches that were published though the counter had been disrupted since the last watch */
 enum { SERVERS = 16 };
@@ -24,6 +24,7 @@ static int64_t complaint_monotonic_ns; /* from then on the first server says RAT
 static int complaints;
 static bool answers, slow; /* servers that are asked; each answer takes as long as one that does not come */
 static struct timepage_line page_line;
+static int64_t leap_monotonic_ns = NEVER_NS, asked_behind_leap_ns; /* how long after it a server was asked first */
 
 static void note(int64_t *last_monotonic_ns, int64_t *apart_ns)
 {
@@ -85,6 +86,8 @@ int server_ask(struct server *server, const struct server_means *means, struct e
 	asked_late[server->settings.address.port] +=
 		now_monotonic_ns - BEGIN_MONOTONIC_NS >= RUN_NS / 2 && now_monotonic_ns - BEGIN_MONOTONIC_NS < RUN_NS;
 	server->sent++;
+	if (now_monotonic_ns >= leap_monotonic_ns && asked_behind_leap_ns == NEVER_NS)
+		asked_behind_leap_ns = now_monotonic_ns - leap_monotonic_ns;
 	if (server->settings.address.port == 0 && complaints && now_monotonic_ns >= complaint_monotonic_ns) {
 		complaints--;
 		server->complained = true;
@@ -123,6 +126,13 @@ int feed_run(struct port_feed *feed, const struct timepage_line *line)
 	return 0;
 }
 
+int timepage_keep(struct timepage *page)
+{
+	(void)page;
+	pages++;
+	return 0;
+}
+
 const struct timepage_line *timepage_last(const struct timepage *page)
 {
 	(void)page;
@@ -131,7 +141,7 @@ const struct timepage_line *timepage_last(const struct timepage *page)
 
 int service_publish(struct service *service, bool told)
 {
-	(void)service;
+	service->leap_over_monotonic_ns = leap_monotonic_ns == NEVER_NS ? 0 : leap_monotonic_ns;
 	batches += told;
 	published_disrupted += told && now_monotonic_ns >= disrupted_monotonic_ns;
 	return 0;
@@ -203,6 +213,14 @@ int timed_log_more_rejected(struct timed_log *log, const char *state, int64_t co
 	return 0;
 }
 
+int timed_log_page(struct timed_log *log, const char *state, const char *what)
+{
+	(void)log;
+	(void)state;
+	(void)what;
+	return 0;
+}
+
 int timed_log_state(struct timed_log *log, const char *state, uint32_t page_state, uint32_t reason)
 {
 	(void)log;
@@ -242,7 +260,7 @@ static void run(const struct settings *settings)
 
 	memset(&counter, 0, sizeof(counter));
 	now_monotonic_ns = watched_monotonic_ns = fed_monotonic_ns = BEGIN_MONOTONIC_NS;
-	watches = feeds = checks = batches = withdrawals = ended = published_disrupted = 0;
+	watches = pages = feeds = checks = batches = withdrawals = ended = published_disrupted = 0;
 	watch_apart_ns = feed_apart_ns = 0;
 	memset(asked, 0, sizeof(asked));
 	memset(asked_late, 0, sizeof(asked_late));
@@ -272,7 +290,24 @@ static void test_at_ease(void)
 	run(&settings);
 	CHECK_THAT(batches >= 10 && batches <= 20, "%d batches", batches);
 	CHECK_THAT(feeds >= 95 && feeds <= 102, "fed %d times", feeds);
+	CHECK_INT(pages, feeds);
 	CHECK_THAT(watch_apart_ns <= 1100 * NS_PER_MS, "%" PRId64 " ns between looks at the counter", watch_apart_ns);
+}
+
+/* Right behind an announced leap second a server is asked: readers have no time until then. */
+static void test_leap_second(void)
+{
+	struct settings settings = with_servers(1);
+
+	answers = true;
+	slow = false;
+	disrupted_monotonic_ns = NEVER_NS;
+	leap_monotonic_ns = BEGIN_MONOTONIC_NS + 20 * NS_PER_S + 400 * NS_PER_MS;
+	asked_behind_leap_ns = NEVER_NS;
+	run(&settings);
+	CHECK_THAT(asked_behind_leap_ns < 3 * NS_PER_MS, "asked %" PRId64 " ns after a leap second", asked_behind_leap_ns);
+	CHECK_THAT(batches >= 10 && batches <= 20, "%d batches", batches);
+	leap_monotonic_ns = NEVER_NS;
 }
 
 /* Batches that take as long as their interval leave time for the rest, and the rest for them. */
@@ -350,6 +385,7 @@ static void test_complaints(void)
 int main(void)
 {
 	test_at_ease();
+	test_leap_second();
 	test_complaints();
 	for (int servers = 1; servers <= 16; servers++) {
 		test_batches_without_a_gap(servers, false);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define DEFAULT_PATH "/run/benchwright/time/page"
+#define LOCK_SUFFIX ".lock"
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 int port_boot_id(uint64_t id[2])
@@ -74,7 +75,7 @@ static int lock(const char *path, intptr_t *lock_out)
 	char name[PATH_MAX];
 	int fd, err;
 
-	if (snprintf(name, sizeof(name), "%s.lock", path) >= (int)sizeof(name))
+	if (snprintf(name, sizeof(name), "%s" LOCK_SUFFIX, path) >= (int)sizeof(name))
 		return -ENAMETOOLONG;
 	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -88,17 +89,14 @@ static int lock(const char *path, intptr_t *lock_out)
 	return 0;
 }
 
-/* Of a page that is locked; where it fails, that ends. */
-static int map_writable(const char *path, size_t size_bytes, struct port_timepage *page)
+/* Of a page that is locked. */
+static int map_file(const char *path, size_t size_bytes, struct port_timepage *page)
 {
 	struct stat status;
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), err;
 
-	if (fd < 0) {
-		err = errno == ELOOP ? -EPERM : -errno;
-		close((int)page->lock);
-		return err;
-	}
+	if (fd < 0)
+		return errno == ELOOP ? -EPERM : -errno;
 	err = check_file(fd, &status);
 	if (!err && status.st_uid != geteuid())
 		err = -EPERM;
@@ -108,7 +106,18 @@ static int map_writable(const char *path, size_t size_bytes, struct port_timepag
 		err = -errno;
 	if (!err)
 		err = map(fd, size_bytes, PROT_READ | PROT_WRITE, page);
-	close(fd);
+	if (err)
+		close(fd);
+	else
+		page->file = fd; /* by which port_timepage_is_there knows it */
+	return err;
+}
+
+/* Likewise; where it fails, the lock ends. */
+static int map_writable(const char *path, size_t size_bytes, struct port_timepage *page)
+{
+	int err = map_file(path, size_bytes, page);
+
 	if (err)
 		close((int)page->lock);
 	return err;
@@ -130,6 +139,7 @@ int port_timepage_renew(const char *path, size_t size_bytes, struct port_timepag
 
 	path = path ? path : port_timepage_default_path();
 	munmap(page->writable, page->size_bytes);
+	close((int)page->file);
 	page->readable = page->writable = NULL;
 	if (unlink(path) && errno != ENOENT) {
 		err = -errno;
@@ -137,6 +147,59 @@ int port_timepage_renew(const char *path, size_t size_bytes, struct port_timepag
 		return err;
 	}
 	return map_writable(path, size_bytes, page);
+}
+
+/* Whether a path names an open file. Returns 1, 0 or -errno. */
+static int is_file_of(const char *path, const char *suffix, intptr_t fd)
+{
+	struct stat named, own;
+	char name[PATH_MAX];
+
+	if (snprintf(name, sizeof(name), "%s%s", path, suffix) >= (int)sizeof(name))
+		return -ENAMETOOLONG;
+	if (lstat(name, &named))
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	if (fstat((int)fd, &own))
+		return -errno;
+	return named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+}
+
+int port_timepage_is_there(const char *path, const struct port_timepage *page)
+{
+	int found;
+
+	path = path ? path : port_timepage_default_path();
+	found = is_file_of(path, "", page->file);
+	return found == 1 ? is_file_of(path, LOCK_SUFFIX, page->lock) : found;
+}
+
+int port_timepage_remake(const char *path, size_t size_bytes, struct port_timepage *page, struct port_timepage *old)
+{
+	struct port_timepage next = { .lock = -1 };
+	int locked, err = 0;
+
+	path = path ? path : port_timepage_default_path();
+	locked = is_file_of(path, LOCK_SUFFIX, page->lock);
+	if (locked < 0)
+		return locked;
+	if (!locked)
+		err = lock(path, &next.lock); /* before anything is touched: another service may be there */
+	if (!err && unlink(path) && errno != ENOENT)
+		err = -errno;
+	if (!err)
+		err = map_file(path, size_bytes, &next);
+	if (err) {
+		if (next.lock >= 0)
+			close((int)next.lock);
+		return err;
+	}
+	*old = *page;
+	if (locked) {
+		next.lock = page->lock;
+		old->lock = -1;
+	}
+	*page = next;
+	return 0;
 }
 
 int port_timepage_open(const char *path, size_t size_bytes, struct port_timepage *page)
@@ -163,8 +226,11 @@ void port_timepage_close(struct port_timepage *page)
 	if (!page->readable)
 		return;
 	munmap(page->writable ? page->writable : (void *)(uintptr_t)page->readable, page->size_bytes);
-	if (page->writable)
-		close((int)page->lock);
+	if (page->writable) {
+		close((int)page->file);
+		if (page->lock >= 0)
+			close((int)page->lock);
+	}
 	memset(page, 0, sizeof(*page));
 }
 

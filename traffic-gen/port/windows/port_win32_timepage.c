@@ -124,6 +124,23 @@ int port_timepage_renew(const char *path, size_t size_bytes, struct port_timepag
 	return map_writable(path, size_bytes, page);
 }
 
+/* A file that is mapped cannot be deleted here. */
+int port_timepage_is_there(const char *path, const struct port_timepage *page)
+{
+	(void)path;
+	(void)page;
+	return 1;
+}
+
+int port_timepage_remake(const char *path, size_t size_bytes, struct port_timepage *page, struct port_timepage *old)
+{
+	(void)path;
+	(void)size_bytes;
+	(void)page;
+	(void)old;
+	return -ENOTSUP;
+}
+
 int port_timepage_open(const char *path, size_t size_bytes, struct port_timepage *page)
 {
 	HANDLE file = CreateFileA(path ? path : port_timepage_default_path(), GENERIC_READ, SHARE_ALL, NULL, OPEN_EXISTING,

@@ -90,7 +90,8 @@ class Counts:
     Attributes:
         received: Given to the program.
         sent: Given to the card.
-        unheard: Dropped in the handle: more of one priority had come than a port's ring holds.
+        unheard: Dropped in the handle: more of one priority had come than a port's ring holds, or its port
+            was given back.
         missing: Sequence numbers of senders that did not come, or were unheard.
     """
 
@@ -178,7 +179,10 @@ def resolve(ipv4: str) -> str:
 
 
 class Handle:
-    """A handle of librtdip, one thread's; close it, or use it as a context manager."""
+    """A handle of librtdip, one thread's; close it, or use it as a context manager.
+
+    One that is dropped is closed.
+    """
 
     def __init__(
         self, socket_path: str | os.PathLike[str] | None = None, *, bypass_qdisc: bool = False
@@ -205,6 +209,9 @@ class Handle:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:

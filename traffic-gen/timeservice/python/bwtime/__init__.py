@@ -228,7 +228,10 @@ def _stamp(raw: _Stamp) -> Stamp:
 
 
 class Clock:
-    """A handle; close it, or use it as a context manager. Opening succeeds while no service is there."""
+    """A handle; close it, or use it as a context manager. Opening succeeds while no service is there.
+
+    One that is dropped is closed.
+    """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, flags: int = 0) -> None:
         self._handle = ctypes.c_void_p()
@@ -244,6 +247,9 @@ class Clock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:
