@@ -11,15 +11,15 @@ import pytest
 from reports.errors import ReportError
 from reports.software_latency.closure import closures
 from reports.software_latency.estimate import PARTNERS, STRETCHES, Estimate, estimate, undecided
-from tests.reports.software_latency.in_turns import Wander, every_pair, in_turns
+from tests.reports.software_latency.coverage import PROFILES, in_turns_found
+from tests.reports.software_latency.in_turns import TRIPS, Wander, every_pair, in_turns
 from tests.reports.software_latency.simulator import Truth, random_truths
 
+CI = PROFILES["ci"]
 
-def found_of(seed: int, wander: Wander, turns: int = 80, devices: int = 4) -> tuple[list[Truth], Estimate]:
-    rng = np.random.default_rng(seed)
-    truths = random_truths(devices, rng)
-    trips = in_turns(truths, every_pair(truths), turns, wander, rng)
-    return truths, estimate([truth.device for truth in truths], trips, resamples=300, seed=seed)
+
+def found_of(seed: int, wander: Wander) -> tuple[list[Truth], Estimate]:
+    return in_turns_found(seed, 80, TRIPS, wander=wander)
 
 
 @pytest.mark.parametrize("wander", [Wander(0, 0), Wander(3_000, 0.5)])
@@ -53,6 +53,38 @@ def test_sums_agree_although_devices_wander(wander: Wander):
 def test_pairs_that_agree_are_not_said_to_contradict_each_other():
     spoken = [found_of(seed, Wander(5_000, 0.9))[1].fits[0].chance < 0.01 for seed in range(60)]
     assert np.mean(spoken) <= 0.1
+
+
+@pytest.mark.parametrize("devices", [4, 6])
+def test_few_turns_that_do_not_depend_on_each_other_are_not_said_to_be_too_few(devices: int):
+    """Of 36 turns a thirtieth is 1.2: by chance an automatic length of one of many pairs is above it."""
+    spoken = [in_turns_found(seed, *CI, devices)[1].wanders for seed in range(100)]
+    assert np.mean(spoken) <= 0.03  # of 0.8 % expected
+
+
+@pytest.mark.parametrize(("wander", "share"), [(Wander(5_000, 0.7), 0.5), (Wander(20_000, 0.9), 0.98)])
+def test_turns_that_depend_on_each_other_are_told(wander: Wander, share: float):
+    spoken = [in_turns_found(seed, *CI, wander=wander)[1].wanders for seed in range(60)]
+    assert np.mean(spoken) >= share
+
+
+def test_one_pair_that_depends_on_itself_alone_is_told():
+    rng = np.random.default_rng(3)
+    truths = random_truths(4, rng)
+    trips = in_turns(truths, every_pair(truths), CI[0], Wander(0, 0), rng, CI[1])
+    moved = np.rint(Wander(200_000, 0.9).of_turns(CI[0], rng)).astype(np.int64)
+    slow = [replace(trips[0], rtt_ns=trips[0].rtt_ns + np.repeat(moved, CI[1])), *trips[1:]]
+    found = estimate([truth.device for truth in truths], slow)
+    assert [each.is_long_enough for each in found.measured] == [False] + [True] * (len(trips) - 1)
+
+
+def test_a_pair_without_trips_in_some_turns_is_as_long_as_the_others():
+    rng = np.random.default_rng(4)
+    truths = random_truths(3, rng)
+    trips = in_turns(truths, every_pair(truths), 80, Wander(0, 0), rng)
+    lost = np.isin(np.arange(80 * TRIPS) // TRIPS, [3, 4, 40])
+    found = estimate([truth.device for truth in truths], [replace(trips[0], excluded=lost), *trips[1:]])
+    assert not found.wanders
 
 
 def test_a_pair_that_two_devices_are_slow_in_together_makes_u_larger():
