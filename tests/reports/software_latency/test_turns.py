@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from reports.errors import ReportError
+from reports.software_latency.bounds import residual_bounds
 from reports.software_latency.closure import closures
-from reports.software_latency.estimate import PARTNERS, STRETCHES, Estimate, estimate, undecided
+from reports.software_latency.estimate import PARTNERS, STRETCHES, Estimate, estimate, solver, undecided
+from reports.software_latency.plan import Pair
 from tests.reports.software_latency.coverage import PROFILES, in_turns_found
-from tests.reports.software_latency.in_turns import TRIPS, Wander, every_pair, in_turns
+from tests.reports.software_latency.in_turns import STEADY, TRIPS, Wander, every_pair, in_turns
 from tests.reports.software_latency.simulator import Truth, random_truths
 
 CI = PROFILES["ci"]
@@ -100,6 +103,42 @@ def test_a_pair_that_two_devices_are_slow_in_together_makes_u_larger():
         assert bound.name == PARTNERS
         assert abs(latency.mean_ns - truth.mean_ns) <= latency.mean_u_ns
         assert not undecided(found, latency)
+
+
+RING = [(f"d{place}", f"d{(place + 1) % 5}") for place in range(5)]
+"""The planner's own plan for five kinds: no triangle."""
+
+
+@pytest.mark.parametrize(
+    ("devices", "pairs"),
+    [
+        (5, [*RING, *((other, one) for one, other in RING)]),
+        (6, [*RING, *((other, one) for one, other in RING), ("d0", "d5")]),
+        (6, list(itertools.permutations([f"d{place}" for place in range(6)], 2))),
+    ],
+    ids=["ring", "ring and leaf", "more sums than degrees of freedom"],
+)
+def test_contradictions_in_cycles_of_every_length_are_told_and_in_u(devices: int, pairs: list[Pair]):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        truths = random_truths(devices, rng)
+        trips = in_turns(truths, pairs, CI[0], STEADY, rng, CI[1])
+        place = int(rng.integers(10))
+        trips[place] = replace(trips[place], rtt_ns=trips[place].rtt_ns + 150_000)
+        found = estimate([truth.device for truth in truths], trips, resamples=300)
+        assert any("contradict each other in the mean" in doubt for doubt in found.doubts)
+        for latency, truth in zip(found.latencies, truths, strict=True):
+            assert abs(latency.mean_ns - truth.mean_ns) <= latency.mean_u_ns
+
+
+def test_what_is_joined_to_no_contradiction_has_no_part_for_it():
+    first = [("d0", "d1"), ("d1", "d2"), ("d2", "d0"), ("d1", "d0")]
+    other = [("d3", "d4"), ("d4", "d5"), ("d5", "d3")]
+    design = np.array([[float(f"d{kind}" in pair) for kind in range(6)] for pair in (*first, *other)])
+    values = np.array([60.0, 0, 0, 0, 0, 0, 0])
+    found = residual_bounds(design, solver(design, np.ones(7)), values)
+    assert found[3:] == pytest.approx([0, 0, 0], abs=1e-9)
+    assert np.all(found[:3] >= 15)  # of both roles' mean half
 
 
 def test_a_device_that_gets_slower_makes_u_larger():
