@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
@@ -29,6 +30,10 @@ SEEN_MIN = 12
 """Automatic lengths that a series has to hold: shorter ones do not show for how long they depend."""
 LAGS_SHARE = 1 / 4
 """Of a series: how far its dependence is looked for."""
+SCORED_LAGS = 3
+"""Dependence is largest at the first lags; further ones add more noise than they tell."""
+ALONE_SHARE = 1 / 10
+"""Of the chance that series have by themselves: their scores have a longer tail than their sum has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +86,41 @@ def mean_variance(means: Floats, count: int, deviation: float) -> float:
     return max(independent, seen)
 
 
-def automatic_length(values: Floats) -> float:
+def depends(series: Sequence[Floats], chance: float) -> NDArray[np.bool_]:
+    """Return in which series samples that follow each other go together by more than chance, shape (series,).
+
+    An automatic length is no test: by chance one lag in eighty has a length, and many series have many lags.
+    The score is the sum of the autocorrelations at the first lags, by Bartlett's window, over its standard
+    deviation were the samples independent (1 / n for each lag). All series together tell a dependence that
+    no single one shows, and then it is in all; by how much they repeat each other is their correlation
+    squared (Bartlett 1946).
+
+    Args:
+        series: Of the same samples, each of shape (n,).
+        chance: How often it may say so of any, were the samples independent.
+    """
+    values = np.array([(each - each.mean()) / (each.std() or 1.0) for each in series])
+    count, n = values.shape
+    lags = np.arange(1, SCORED_LAGS + 1)
+    weights = 1 - lags / (SCORED_LAGS + 1)
+    alike = np.array([np.sum(values[:, lag:] * values[:, :-lag], axis=1) / n for lag in lags])
+    unbiased = alike + ((n - lags) / (n * (n - 1)))[:, None]
+    scores = weights @ unbiased / math.sqrt(float(weights**2 @ (n - lags)) / n**2)
+    repeated = float(((values @ values.T / n) ** 2).sum())
+    together = float(scores.sum()) / math.sqrt(max(repeated, 1.0))
+    alone = NormalDist().inv_cdf(1 - chance * ALONE_SHARE / count)
+    return (scores > alone) | (together > NormalDist().inv_cdf(1 - chance))
+
+
+def automatic_length(values: Floats, least_lag: int = 0) -> float:
     """Return the automatic length of a bootstrap's block for a series of shape (n,), in values.
 
     (2 G² / D)^(1/3) n^(1/3) with D = 4/3 of the squared long-run variance, both by a flat-top window that
     ends where the autocorrelation does. 0: nothing depends; infinite: the series is too short to tell.
+
+    Args:
+        values: In the order of time.
+        least_lag: Where the autocorrelation ends at the earliest: 1 for samples that are known to depend.
     """
     n = len(values)
     steps = max(5, math.ceil(math.sqrt(math.log10(n))))
@@ -95,7 +130,7 @@ def automatic_length(values: Floats) -> float:
         return 0.0
     small = np.abs(covariance[1:]) < 2 * math.sqrt(math.log10(n) / n) * covariance[0]
     quiet = np.convolve(small, np.ones(steps), "valid") == steps
-    last = int(np.argmax(quiet)) if quiet.any() else lags // 2
+    last = max(least_lag, int(np.argmax(quiet)) if quiet.any() else lags // 2)
     if not last:
         return 0.0
     lag = np.arange(min(2 * last, lags) + 1)

@@ -125,14 +125,14 @@ def _mean_ns(folder: Path) -> float:
     return float(answer["offset"]["mean_ns"])
 
 
-def student_t(freedom: int) -> float:
-    """Return Student's t that holds COVERAGE on both sides; Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+def student_t(freedom: int, coverage: float = COVERAGE) -> float:
+    """Return Student's t that holds so much on both sides; Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     low, high = 0.0, 1.0
-    while _within(high, freedom) < COVERAGE:
+    while _within(high, freedom) < coverage:
         high *= 2
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < COVERAGE else (low, middle)
+        low, high = (middle, high) if _within(middle, freedom) < coverage else (low, middle)
     return (low + high) / 2
 
 

@@ -15,6 +15,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean, variance
 from typing import Any
@@ -23,7 +24,9 @@ from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each, judge_files
 from reports.rejudge.latency import read_result
 from reports.rejudge.machine import Pause, less_target
+from reports.rejudge.path_shift import student_t
 from reports.rejudge.round_trip_series import series_objections
+from reports.rejudge.version import WITH_EVERY_CYCLE, version_of
 
 DEVICE, SUMS = "software_latency", "software_latency_closure"
 FILE = "round_trips.json"
@@ -36,6 +39,7 @@ REPLIES_MIN, HEARD_SHARE = 100, 0.75
 U_FACTOR = 4.0
 """Two ways to tell the scatter of few blocks differ by less."""
 BLOCKS = 16
+COVERAGE = 0.9545
 GROSS = 12.0
 """Sums that contradict each other by so many standard uncertainties do so whatever way these were found."""
 
@@ -84,14 +88,21 @@ def software_latency_objections(run: Path, records: Sequence[Record]) -> tuple[l
     """Work out value, n, U and what adds to it; see `judge_each`."""
     told = judge_files(run, records, FILE, series_objections)
     count = 0
-    for quantity, judge in ((DEVICE, _judge_device), (SUMS, _judge_sums)):
+    every_cycle = any(record["quantity"] == DEVICE for record in records) and _counts_every_cycle(run)
+    for quantity, judge in ((DEVICE, partial(_judge_device, every_cycle)), (SUMS, _judge_sums)):
         found, worked_out = judge_each(run, records, quantity, FILE, judge)
         told += found
         count += worked_out
     return told, count
 
 
-def _judge_device(record: Record, file: Path) -> Iterator[str]:
+def _counts_every_cycle(run: Path) -> bool:
+    """Say whether the version that wrote a run held contradictions in all cycles; no version: the newest."""
+    version = version_of(run, json.loads((run / "run.json").read_text("utf-8")))
+    return not version or version >= WITH_EVERY_CYCLE
+
+
+def _judge_device(every_cycle: bool, record: Record, file: Path) -> Iterator[str]:
     facts, pairs = _read(file)
     kinds = {each["name"]: (str(each["hardware"]), str(each["software"])) for each in facts["devices"]}
     yield from _silence_objections(facts, file.parent)
@@ -102,7 +113,8 @@ def _judge_device(record: Record, file: Path) -> Iterator[str]:
     told = _told(pairs, kinds)
     if kinds.get(device) in told:
         heard = [each for each in pairs if {kinds[each.asker], kinds[each.reflector]} <= told]
-        yield from _of_device(record, kinds[device], {k: v for k, v in kinds.items() if v in told}, heard)
+        own = {k: v for k, v in kinds.items() if v in told}
+        yield from _of_device(record, kinds[device], own, heard, every_cycle)
     elif device in kinds:
         if record["value"] is not None or record["outcome"] != "inconclusive":
             yield f"{device!r} is not told by those round trips that had replies"
@@ -211,7 +223,9 @@ def _by_reference(local_ns: int, clock: Json | None) -> tuple[int, int]:
     return clock["at_reference_tai_ns"] + apart_ns - lag_ns, clock["bound_ns"]
 
 
-def _of_device(record: Record, kind: Kind, kinds: Mapping[str, Kind], pairs: Sequence[Pair]) -> Iterator[str]:
+def _of_device(
+    record: Record, kind: Kind, kinds: Mapping[str, Kind], pairs: Sequence[Pair], every_cycle: bool
+) -> Iterator[str]:
     order = list(dict.fromkeys(kinds.values()))
     place = order.index(kind)
     rows = [[float([kinds[p.asker], kinds[p.reflector]].count(each)) for each in order] for p in pairs]
@@ -231,10 +245,18 @@ def _of_device(record: Record, kind: Kind, kinds: Mapping[str, Kind], pairs: Seq
         yield f"scatter is {parts.get('round_trips')}, blocks of the round trips say {standard:.0f}"
     yield from _hardware_objections(share, pairs, parts)
     found = _parts(place, rows, means, share, value, pairs)
+    if every_cycle:
+        left_over = math.ceil(_left_over(place, rows, weights, means))
+        found["partners"] = max(found["partners"], float(left_over))
     for name, said in parts.items():
         if name not in ("round_trips", "hardware") and (name not in found or abs(said - found[name]) > 1.5):
             yield f"part {name} of U is {said}, the round trips say {found.get(name)}"
-    if "partners" not in parts and _is_gross(order, kinds, pairs):
+    if every_cycle:
+        have_to_be_zero = _residuals(rows, weights)
+    else:  # pairs of one kind close in more ways than the contrasts of devices
+        is_plain = len(order) == len(kinds) < len(pairs)
+        have_to_be_zero = _contrasts(pairs) if is_plain else []
+    if "partners" not in parts and _is_gross(have_to_be_zero, means, pairs):
         yield "the pairs contradict each other, and U has no part for it"
 
 
@@ -279,6 +301,44 @@ def _parts(
             moved = max(moved, abs(_sum(share, own) - value))
         found["stretches"] = float(math.ceil(moved))
     return found
+
+
+def _left_over(place: int, rows: list[Vector], weights: Vector, means: Vector) -> float:
+    """Return how far S may be off by what pairs contradict each other in cycles of any length, in ns.
+
+    The farthest of S without each pair in turn, and of Student's t for the scatter of the residuals of the
+    pairs that are joined to the device.
+    """
+    solver = _solver(rows, weights)
+    share = [each[place] for each in solver]
+    value = _sum(share, means)
+    farthest = 0.0
+    for index in range(len(rows)):
+        rest = [i for i in range(len(rows)) if i != index]
+        try:
+            without = _solver([rows[i] for i in rest], [weights[i] for i in rest])
+        except ArithmeticError:
+            continue  # it alone tells a device, and contradicts nothing
+        other = _sum([each[place] for each in without], [means[i] for i in rest])
+        farthest = max(farthest, abs(other - value))
+    joined = {place}
+    for _ in rows:
+        joined |= {
+            kind for row in rows if any(row[k] for k in joined) for kind, times in enumerate(row) if times
+        }
+    own = [index for index, row in enumerate(rows) if any(row[k] for k in joined)]
+    freedom = len(own) - len(joined)
+    if freedom < 1:
+        return farthest
+    signs = _residuals(rows, weights)
+    squares = sum(_sum(signs[i], means) ** 2 for i in own) / sum(_sum(signs[i], signs[i]) for i in own)
+    return max(farthest, student_t(freedom, COVERAGE) * math.sqrt(squares * _sum(share, share)))
+
+
+def _residuals(rows: list[Vector], weights: Vector) -> list[Vector]:
+    """Return of each pair the weighted sum of all that least squares leave over of it."""
+    solver = _solver(rows, weights)
+    return [[float(i == j) - _sum(row, each) for j, each in enumerate(solver)] for i, row in enumerate(rows)]
 
 
 def _of_sums(record: Record, pairs: Sequence[Pair], counted: Sequence[bool]) -> Iterator[str]:
@@ -355,13 +415,10 @@ def _contrasts(pairs: Sequence[Pair], counted: Sequence[bool] | None = None) -> 
     return found
 
 
-def _is_gross(order: Sequence[Kind], kinds: Mapping[str, Kind], pairs: Sequence[Pair]) -> bool:
+def _is_gross(have_to_be_zero: list[Vector], means: Vector, pairs: Sequence[Pair]) -> bool:
     """Say whether sums contradict each other by far more than any way to tell their scatter leaves open."""
-    if len(set(kinds.values())) < len(kinds) or len(pairs) <= len(order):
-        return False  # pairs of one kind close in more ways than these
-    means = [fmean(each.trips_ns) for each in pairs]
-    scatters = ((abs(_sum(signs, means)), _scatter(signs, pairs)) for signs in _contrasts(pairs))
-    return any(standard and apart > GROSS * standard for apart, standard in scatters)
+    scatters = ((abs(_sum(signs, means)), _scatter(signs, pairs)) for signs in have_to_be_zero)
+    return any(standard and apart > GROSS * standard and apart > 1 for apart, standard in scatters)
 
 
 def _scatter(share: Vector, pairs: Sequence[Pair]) -> float:

@@ -26,6 +26,8 @@ WITH_UNCLAIMED: Version = (0, 2, 2)
 """Since then the witness of CPUs that it keeps awake says what nobody claims of each pause."""
 WITH_NAMES: Version = (0, 2, 2)
 """Since then no document is without its schema, and no answer without its version."""
+WITH_EVERY_CYCLE: Version = (0, 2, 2)
+"""Since then U of software latency has what contradictions in cycles of every length come to."""
 ALWAYS = ("outcome", "file_sizes_bytes", "asked", "problems", "failed_tests", "tests", "attempts")
 """Keys of the manifest of every run that came to its end, since then; `failed_tests` where a test failed."""
 OF_LATENCY = "excluded_miss_probability"

@@ -2,8 +2,10 @@
 """How far a device's mean can be off where a check says that the model does not hold.
 
 Where pairs contradict each other, S depends on who the partner is; where trips wandered, on when they were
-made. Then S is worked out from every choice that tells it alone (each odd triangle; each quarter of the
-time), and the farthest is a bound that adds to U: a verdict that stands for every choice stands.
+made. Then S is worked out from every choice that tells it alone (each odd triangle, all pairs but one; each
+quarter of the time), and the farthest is a bound that adds to U: a verdict that stands for every choice
+stands. Where many pairs contradict each other a little no choice is right: then what least squares leave
+over tells how far each pair is off.
 """
 
 from __future__ import annotations
@@ -15,9 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reports.software_latency.spread import COVERAGE, student
 from reports.software_latency.trips import LAGS_MAX, TRIPS_MIN, Floats, PairTrips, kpss
 from reports.software_latency.turns import sums_of_turns, turns_of
 
+FREE_MIN = 1e-9
+"""Of a pair: how much of it others do not leave to it; less is what rounding leaves."""
 STRETCHES = 4
 WANDERS_LIMIT = 0.463
 """What one stationary series in twenty exceeds: a false alarm makes U larger, and no more."""
@@ -54,6 +59,33 @@ def partner_bounds(design: Floats, values: Floats, means: Floats) -> Floats:
         kinds = np.flatnonzero(part.any(axis=0))
         found = np.linalg.solve(part[:, kinds], values[list(rows)])
         farthest[kinds] = np.maximum(farthest[kinds], np.abs(found - means[kinds]))
+    return farthest
+
+
+def residual_bounds(design: Floats, weights: Floats, values: Floats) -> Floats:
+    """Return how far each kind's mean may be off by what pairs contradict each other, in ns, shape (kinds,).
+
+    The farthest of leaving out each pair in turn, and of Student's t for the scatter of what least squares
+    leave over: cycles of every length count, of the pairs that are joined to the kind.
+
+    Args:
+        design: How often each kind is in each pair, shape (pairs, kinds).
+        weights: By which pairs make kinds, shape (kinds, pairs).
+        values: Mean of each pair, shape (pairs,).
+    """
+    left_over = np.eye(len(values)) - design @ weights
+    residuals = left_over @ values
+    free = np.diag(left_over)  # 0: nothing but this pair tells its kinds
+    without = np.divide(residuals, free, out=np.zeros(len(values)), where=free > FREE_MIN)
+    farthest = np.abs(weights * without).max(axis=1)
+    joined = np.linalg.matrix_power(design.T @ design, len(weights)) > 0
+    for kind, others in enumerate(joined):
+        own = design[:, others].any(axis=1)
+        freedom = np.count_nonzero(own) - np.count_nonzero(others)
+        if freedom > 0:
+            squares = np.sum(residuals[own] ** 2) / np.sum(left_over[own] ** 2)
+            factor = float(student(np.array(float(freedom)), (1 + COVERAGE) / 2))
+            farthest[kind] = max(farthest[kind], factor * np.sqrt(squares * np.sum(weights[kind] ** 2)))
     return farthest
 
 

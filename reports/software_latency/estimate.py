@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from reports.errors import ReportError
-from reports.software_latency.bounds import Bound, partner_bounds, wander_bounds
+from reports.software_latency.bounds import Bound, partner_bounds, residual_bounds, wander_bounds
 from reports.software_latency.plan import Device, Kind, check_identifiable, design_matrix, kinds_of
 from reports.software_latency.spread import Spread, hardware_of, independent, student
 from reports.software_latency.trips import Drift, Floats, PairResult, PairTrips, measure
@@ -307,7 +307,8 @@ def _bounds(
             own.append(Bound(HARDWARE, float(ns), "latency of cables and switches that was taken off"))
     if fit.chance < CHANCE:
         values = np.array([each.cumulants[0] for each in measured])
-        for own, ns in zip(bounds, partner_bounds(design, values, means), strict=True):
+        moved = np.maximum(partner_bounds(design, values, means), residual_bounds(design, weights, values))
+        for own, ns in zip(bounds, moved, strict=True):
             own.append(Bound(PARTNERS, float(ns), "the pairs contradict each other"))
     if _wander(measured):
         moved = wander_bounds(weights, trips, means)

@@ -58,12 +58,14 @@ class Spread:
         return np.asarray(np.abs(weights @ self.hardware_ns).sum(axis=1), np.float64)
 
     def chance(self, contrasts: Floats, values: Floats, order: int) -> tuple[float, float]:
-        """Return T² of sums that have to be zero, and how often it is so large by chance.
+        """Return T² of sums that have to be zero, and how often they are so far from it by chance.
 
-        Chi-squared where the uncertainties are independent and well known, else Hotelling's.
+        Chi-squared where the uncertainties are independent and well known, else Hotelling's. That tells
+        little where there are nearly as many sums as degrees of freedom, and nothing beyond; so what is left
+        over of each pair is held by itself, too (Student's t, for as many as there are).
 
         Args:
-            contrasts: Independent weighted sums, shape (rows, pairs).
+            contrasts: Independent weighted sums of length one, shape (rows, pairs).
             values: Of the pairs, shape (pairs,).
             order: Of both.
         """
@@ -75,7 +77,16 @@ class Spread:
         sums: Floats = contrasts @ values
         variance: Floats = contrasts @ (covariance + np.diag(np.full(len(values), floor))) @ contrasts.T
         squared = float(sums @ np.linalg.pinv(variance) @ sums)
-        return squared, self._chance(squared, count)
+        if not self.is_joint:
+            return squared, self._chance(squared, count)
+        each = contrasts.T @ sums / np.sqrt(np.maximum(np.diag(contrasts.T @ variance @ contrasts), floor))
+        return squared, min(1.0, 2 * min(self._chance(squared, count), self._chance_of_one(each)))
+
+    def _chance_of_one(self, scores: Floats) -> float:
+        from scipy.special import stdtr  # likewise
+
+        farthest = float(np.abs(scores).max())
+        return 2 * len(scores) * float(stdtr(float(self.freedom.min()), -farthest))
 
     def _chance(self, squared: float, count: int) -> float:
         from scipy.special import chdtrc, fdtrc  # a tenth of a second for whatever lists the sections

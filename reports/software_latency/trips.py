@@ -5,21 +5,21 @@ Cumulants are k-statistics (unbiased). Their standard uncertainty is that of a m
 1989): trips that follow each other are drawn together, so that what they have in common is not taken for
 independent. The length of a block (`reports/dependence.py`) is for the trips and for their squares, the
 longer of both. How well so few blocks tell a variance goes into the degrees of freedom (Student's t). There
-are at least fifteen, as a third cumulant wants more than a mean; where trips depend for longer they are too
-few, and that is told.
+are at least fifteen, as a third cumulant wants more than a mean; where trips depend for longer, by more than
+chance, they are too few, and that is told.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.dependence import Floats, autocovariance, automatic_length, block_length
+from reports.dependence import Floats, autocovariance, automatic_length, block_length, depends
 from reports.errors import ReportError
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -36,6 +36,8 @@ KPSS_LIMIT = 1.168
 
 BLOCKS_MIN = 15
 LAGS_MAX = 1 / 30
+DEPENDS_CHANCE = 0.001
+"""How often independent trips of one pair are said to depend on each other, and their squares."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -124,7 +126,8 @@ class PairResult:
         standard: Standard uncertainty of each, in its unit; shape (3,).
         freedom: Degrees of freedom of the standard uncertainties, of blocks and resamples together.
         block_trips: Trips of a block of the bootstrap.
-        is_long_enough: The automatic block is at most a thirtieth of all trips; else U is too small.
+        is_long_enough: Trips do not depend on each other by more than chance, or the automatic block is at
+            most a thirtieth of all; else U is too small.
         minimum_ns: Shortest round trip.
         maximum_ns: Longest round trip.
         drifts: Of mean and variance.
@@ -189,11 +192,27 @@ def measure(trips: PairTrips, *, resamples: int = 1000, seed: int = 0) -> PairRe
         _bootstrap(apart, block, resamples, np.random.default_rng(seed)),
         1 / (1 / (len(kept) // block - 1) + 1 / (resamples - 1)),
         block,
-        automatic <= LAGS_MAX * len(kept),
+        are_enough([apart], [squares], DEPENDS_CHANCE)[0],
         int(kept.min()),
         int(kept.max()),
         (Drift("mean", kpss(apart, lags)), Drift("variance", kpss(squares, lags))),
     )
+
+
+def are_enough(means: Sequence[Floats], squares: Sequence[Floats], chance: float) -> list[bool]:
+    """Return of each pair whether its series is long enough for its dependence.
+
+    Args:
+        means: Of each pair its trips, or the means of its turns, shape (n,) each, at the same times.
+        squares: Likewise, squared deviations.
+        chance: How often independent ones may be said to depend on each other.
+    """
+    enough = [True] * len(means)
+    for series in (means, squares):
+        for place, is_dependent in enumerate(depends(series, chance)):
+            if is_dependent and automatic_length(series[place], least_lag=1) > LAGS_MAX * len(series[place]):
+                enough[place] = False
+    return enough
 
 
 def require_enough(trips: PairTrips, resamples: int) -> None:

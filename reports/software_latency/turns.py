@@ -24,6 +24,7 @@ from reports.software_latency.trips import (
     Integers,
     PairResult,
     PairTrips,
+    are_enough,
     k_statistics,
     kpss,
     require_enough,
@@ -31,6 +32,8 @@ from reports.software_latency.trips import (
 
 TURNS_MIN = 30
 """Fewer tell no covariance."""
+DEPENDS_CHANCE = 0.003
+"""How often independent turns are said to depend on each other: all pairs' means, and their squares."""
 
 
 def measure_turns(
@@ -55,18 +58,22 @@ def measure_turns(
     middles = [int(np.median(each.rtt_ns[each.counted])) for each in trips]
     sums = np.array([sums_of_turns(each, middle, turns) for each, middle in zip(trips, middles, strict=True)])
     series = [(_means(each[1], each[0]), _squares(each)) for each in sums]
-    automatic = [max(map(automatic_length, each)) for each in series]
+    automatic = max(automatic_length(values) for both in series for values in both)
     count = len(turns)
-    block = block_length(max(automatic), count, least=count ** (1 / 3), blocks_min=BLOCKS_MIN)
+    block = block_length(automatic, count, least=count ** (1 / 3), blocks_min=BLOCKS_MIN)
     drawn = _drawn(count, block, resamples, np.random.default_rng(seed))
     totals = np.einsum("rt,pkt->kpr", drawn, sums)
     spread = _covariance(totals, count, block)
     freedom = 1 / (1 / (count // block - 1) + 1 / (resamples - 1))
     lags = min(block, math.ceil(LAGS_MAX * count))
+    means, squares = (
+        [_filled(both[order], each[0]) for both, each in zip(series, sums, strict=True)] for order in (0, 1)
+    )
+    enough = are_enough(means, squares, DEPENDS_CHANCE)
     measured = tuple(
-        _measured(each, middle, own, spread[:, place, place], freedom, block, length, both, lags)
-        for place, (each, middle, own, length, both) in enumerate(
-            zip(trips, middles, sums, automatic, series, strict=True)
+        _measured(each, middle, own, spread[:, place, place], freedom, block, is_enough, both, lags)
+        for place, (each, middle, own, is_enough, both) in enumerate(
+            zip(trips, middles, sums, enough, series, strict=True)
         )
     )
     return measured, Spread(spread, np.full(len(trips), freedom), True, hardware_of(trips))
@@ -90,6 +97,13 @@ def _means(total: Floats, n: Floats) -> Floats:
     """Return the means of turns that have any; the others have nothing to say."""
     some = n > 0
     return np.asarray(total[some] / n[some])
+
+
+def _filled(values: Floats, n: Floats) -> Floats:
+    """Return values of turns that have any trips, and their mean at the others: pairs side by side."""
+    filled = np.full(len(n), values.mean())
+    filled[n > 0] = values
+    return filled
 
 
 def _squares(sums: Floats) -> Floats:
@@ -128,7 +142,7 @@ def _measured(
     variance: Floats,
     freedom: float,
     block: int,
-    automatic: float,
+    is_enough: bool,
     series: tuple[Floats, Floats],
     lags: int,
 ) -> PairResult:
@@ -146,7 +160,7 @@ def _measured(
         np.sqrt(variance),
         freedom,
         round(block * len(kept) / len(means)),
-        automatic <= LAGS_MAX * len(means),
+        is_enough,
         int(kept.min()),
         int(kept.max()),
         (Drift("mean", kpss(means, lags)), Drift("variance", kpss(squares, lags))),

@@ -6,7 +6,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reports.dependence import BLOCKS_MIN, autocovariance, blocks_of, mean_variance
+from reports.dependence import (
+    BLOCKS_MIN,
+    autocovariance,
+    automatic_length,
+    blocks_of,
+    depends,
+    mean_variance,
+)
 from reports.rejudge.dependence import variance_of_mean
 
 
@@ -70,3 +77,37 @@ def test_autocovariance_is_that_of_the_definition() -> None:
     apart = values - values.mean()
     found = [float(apart[: 50 - lag] @ apart[lag:]) / 50 for lag in range(6)]
     assert autocovariance(values, 5) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_independent_samples_are_seldom_said_to_depend(count: int) -> None:
+    rng = np.random.default_rng(2)
+    spoken = [depends(list(rng.standard_normal((count, 40))), 0.01).any() for _ in range(1000)]
+    assert np.mean(spoken) <= 0.02
+
+
+def test_series_together_tell_a_dependence_that_none_of_them_shows() -> None:
+    series = [remembering(0.6, 40, seed) for seed in range(20)]
+    assert depends(series, 0.001).all()
+    assert not any(depends([each], 0.001).any() for each in series[:5])
+
+
+def test_one_series_that_depends_does_not_make_the_others_depend() -> None:
+    series = [remembering(0.01, 100, seed) for seed in range(20)]
+    assert np.flatnonzero(depends([*series, remembering(10.0, 100)], 0.001)).tolist() == [20]
+
+
+def test_series_that_repeat_each_other_tell_no_more_than_one() -> None:
+    series = remembering(1.0, 40, seed=3)
+    others = [remembering(1.0, 40, seed) for seed in range(50)]
+    assert depends(others, 0.001).all()
+    assert not depends([series] * 50, 0.001).any()
+
+
+def test_constant_series_do_not_depend() -> None:
+    assert not depends([np.ones(40), np.zeros(40)], 0.001).any()
+
+
+def test_samples_that_are_known_to_depend_have_a_length() -> None:
+    white = np.random.default_rng(1).standard_normal(1000)
+    assert automatic_length(white) == 0 < automatic_length(white, least_lag=1)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -81,6 +82,37 @@ def test_what_was_measured_stands(
     assert told(run) == ([], 5)
     parts = [part["name"] for record in records_of(run)[:3] for part in record["uncertainty"]["parts"]]
     assert ("partners" in parts) == (extra_ns is not None)
+
+
+@pytest.mark.parametrize(("version", "stands"), [("0.2.1", False), ("0.2.2", True), (None, True)])
+def test_a_contradiction_in_a_ring_is_in_u_since_0_2_2(
+    tmp_path: Path, version: str | None, stands: bool
+) -> None:
+    """Five devices without a triangle: before, the part for it was 0."""
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    folder = run.evidence_folder("software_latency", "linux-rt")
+    names = "abcde"
+    turns = Turns(START_NS, 12, 20 * 12 * 2000, 50)
+    write_folder(folder, {("a", "b"): 90_000}, turns=turns, s_ns=dict.fromkeys(names, 100_000))
+    facts = json.loads((folder / ROUND_TRIPS).read_text())
+    ring = [{one, other} for one, other in itertools.pairwise([*names, "a"])]
+    facts["exchanges"] = [each for each in facts["exchanges"] if {each["asker"], each["reflector"]} in ring]
+    (folder / ROUND_TRIPS).write_text(json.dumps(facts))
+    found = load_software_latencies(folder)
+    evidence = (run.evidence(folder / ROUND_TRIPS),)
+    run.append(software_measurement(found, "d", "SW-d", LIMIT, 100, context(run, evidence, "d")))
+    manifest = json.loads((run.path / "run.json").read_text())
+    manifest["tools"] = {} if version is None else {"bw-traffic": f"bw-traffic {version}"}
+    (run.path / "run.json").write_text(json.dumps(manifest))
+    assert (told(run.path)[0] == []) == stands
+    records = records_of(run.path)
+    for part in records[0]["uncertainty"]["parts"]:
+        part["value"] *= part["name"] != "partners"
+    (run.path / "measurements.jsonl").write_text(json.dumps(records[0]) + "\n")
+    assert (told(run.path)[0] == []) != stands
+    records[0]["uncertainty"]["parts"] = records[0]["uncertainty"]["parts"][:1]
+    (run.path / "measurements.jsonl").write_text(json.dumps(records[0]) + "\n")
+    assert any("U has no part for it" in problem for problem in told(run.path)[0])
 
 
 def records_of(run: Path) -> Records:

@@ -12,7 +12,7 @@ from reports.software_latency.trips import PairTrips
 from tests.reports.software_latency.simulator import Floats, Truth
 
 TRIPS = 15
-"""Of a turn."""
+"""Of a turn. As many lie between two turns, while the other pairs have theirs: turns remember nothing."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,28 @@ class Wander:
         return values * self.spread_ns
 
 
+STEADY = Wander(0, 0)
+
+
 def in_turns(
-    truths: list[Truth], pairs: list[Pair], turns: int, wander: Wander, rng: np.random.Generator
+    truths: list[Truth],
+    pairs: list[Pair],
+    turns: int,
+    wander: Wander,
+    rng: np.random.Generator,
+    turn_trips: int = TRIPS,
 ) -> list[PairTrips]:
+    """Return so many turns of each pair; `wander` is of each device, and of all of them together."""
     own = {truth.device.name: truth for truth in truths}
     moved = {name: wander.of_turns(turns, rng) for name in own}
     common = wander.of_turns(turns, rng)
-    turn = np.repeat(np.arange(turns), TRIPS)
+    turn = np.repeat(np.arange(turns), turn_trips)
+    whole = turn_trips + TRIPS
     made: list[PairTrips] = []
     for asker, reflector in pairs:
-        both = sum(own[name].trips(turns * TRIPS, rng) for name in (asker, reflector))
-        both = both + np.repeat(moved[asker] + moved[reflector] + 2 * common, TRIPS)
+        both = own[asker].trips(turns * whole, rng) + own[reflector].trips(turns * whole, rng)
+        both = both.reshape(turns, whole)[:, :turn_trips].ravel()
+        both = both + np.repeat(moved[asker] + moved[reflector] + 2 * common, turn_trips)
         made.append(PairTrips(asker, reflector, np.rint(both).astype(np.int64), None, None, turn))
     return made
 

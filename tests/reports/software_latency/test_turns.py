@@ -3,23 +3,26 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from reports.errors import ReportError
+from reports.software_latency.bounds import residual_bounds
 from reports.software_latency.closure import closures
-from reports.software_latency.estimate import PARTNERS, STRETCHES, Estimate, estimate, undecided
-from tests.reports.software_latency.in_turns import Wander, every_pair, in_turns
+from reports.software_latency.estimate import PARTNERS, STRETCHES, Estimate, estimate, solver, undecided
+from reports.software_latency.plan import Pair
+from tests.reports.software_latency.coverage import PROFILES, in_turns_found
+from tests.reports.software_latency.in_turns import STEADY, TRIPS, Wander, every_pair, in_turns
 from tests.reports.software_latency.simulator import Truth, random_truths
 
+CI = PROFILES["ci"]
 
-def found_of(seed: int, wander: Wander, turns: int = 80, devices: int = 4) -> tuple[list[Truth], Estimate]:
-    rng = np.random.default_rng(seed)
-    truths = random_truths(devices, rng)
-    trips = in_turns(truths, every_pair(truths), turns, wander, rng)
-    return truths, estimate([truth.device for truth in truths], trips, resamples=300, seed=seed)
+
+def found_of(seed: int, wander: Wander) -> tuple[list[Truth], Estimate]:
+    return in_turns_found(seed, 80, TRIPS, wander=wander)
 
 
 @pytest.mark.parametrize("wander", [Wander(0, 0), Wander(3_000, 0.5)])
@@ -55,6 +58,38 @@ def test_pairs_that_agree_are_not_said_to_contradict_each_other():
     assert np.mean(spoken) <= 0.1
 
 
+@pytest.mark.parametrize("devices", [4, 6])
+def test_few_turns_that_do_not_depend_on_each_other_are_not_said_to_be_too_few(devices: int):
+    """Of 36 turns a thirtieth is 1.2: by chance an automatic length of one of many pairs is above it."""
+    spoken = [in_turns_found(seed, *CI, devices)[1].wanders for seed in range(100)]
+    assert np.mean(spoken) <= 0.03  # of 0.8 % expected
+
+
+@pytest.mark.parametrize(("wander", "share"), [(Wander(5_000, 0.7), 0.5), (Wander(20_000, 0.9), 0.98)])
+def test_turns_that_depend_on_each_other_are_told(wander: Wander, share: float):
+    spoken = [in_turns_found(seed, *CI, wander=wander)[1].wanders for seed in range(60)]
+    assert np.mean(spoken) >= share
+
+
+def test_one_pair_that_depends_on_itself_alone_is_told():
+    rng = np.random.default_rng(3)
+    truths = random_truths(4, rng)
+    trips = in_turns(truths, every_pair(truths), CI[0], Wander(0, 0), rng, CI[1])
+    moved = np.rint(Wander(200_000, 0.9).of_turns(CI[0], rng)).astype(np.int64)
+    slow = [replace(trips[0], rtt_ns=trips[0].rtt_ns + np.repeat(moved, CI[1])), *trips[1:]]
+    found = estimate([truth.device for truth in truths], slow)
+    assert [each.is_long_enough for each in found.measured] == [False] + [True] * (len(trips) - 1)
+
+
+def test_a_pair_without_trips_in_some_turns_is_as_long_as_the_others():
+    rng = np.random.default_rng(4)
+    truths = random_truths(3, rng)
+    trips = in_turns(truths, every_pair(truths), 80, Wander(0, 0), rng)
+    lost = np.isin(np.arange(80 * TRIPS) // TRIPS, [3, 4, 40])
+    found = estimate([truth.device for truth in truths], [replace(trips[0], excluded=lost), *trips[1:]])
+    assert not found.wanders
+
+
 def test_a_pair_that_two_devices_are_slow_in_together_makes_u_larger():
     rng = np.random.default_rng(5)
     truths = random_truths(4, rng)
@@ -68,6 +103,42 @@ def test_a_pair_that_two_devices_are_slow_in_together_makes_u_larger():
         assert bound.name == PARTNERS
         assert abs(latency.mean_ns - truth.mean_ns) <= latency.mean_u_ns
         assert not undecided(found, latency)
+
+
+RING = [(f"d{place}", f"d{(place + 1) % 5}") for place in range(5)]
+"""The planner's own plan for five kinds: no triangle."""
+
+
+@pytest.mark.parametrize(
+    ("devices", "pairs"),
+    [
+        (5, [*RING, *((other, one) for one, other in RING)]),
+        (6, [*RING, *((other, one) for one, other in RING), ("d0", "d5")]),
+        (6, list(itertools.permutations([f"d{place}" for place in range(6)], 2))),
+    ],
+    ids=["ring", "ring and leaf", "more sums than degrees of freedom"],
+)
+def test_contradictions_in_cycles_of_every_length_are_told_and_in_u(devices: int, pairs: list[Pair]):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        truths = random_truths(devices, rng)
+        trips = in_turns(truths, pairs, CI[0], STEADY, rng, CI[1])
+        place = int(rng.integers(10))
+        trips[place] = replace(trips[place], rtt_ns=trips[place].rtt_ns + 150_000)
+        found = estimate([truth.device for truth in truths], trips, resamples=300)
+        assert any("contradict each other in the mean" in doubt for doubt in found.doubts)
+        for latency, truth in zip(found.latencies, truths, strict=True):
+            assert abs(latency.mean_ns - truth.mean_ns) <= latency.mean_u_ns
+
+
+def test_what_is_joined_to_no_contradiction_has_no_part_for_it():
+    first = [("d0", "d1"), ("d1", "d2"), ("d2", "d0"), ("d1", "d0")]
+    other = [("d3", "d4"), ("d4", "d5"), ("d5", "d3")]
+    design = np.array([[float(f"d{kind}" in pair) for kind in range(6)] for pair in (*first, *other)])
+    values = np.array([60.0, 0, 0, 0, 0, 0, 0])
+    found = residual_bounds(design, solver(design, np.ones(7)), values)
+    assert found[3:] == pytest.approx([0, 0, 0], abs=1e-9)
+    assert np.all(found[:3] >= 15)  # of both roles' mean half
 
 
 def test_a_device_that_gets_slower_makes_u_larger():
