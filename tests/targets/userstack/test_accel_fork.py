@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.targets.userstack.accel_lab import AccelLab
-from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
+from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks, for_family
 
 ASKS = """
 for _ in range(3):
@@ -264,3 +265,167 @@ print(os.waitpid(child, 0)[1])
 peer.shutdown(socket.SHUT_WR)
 """
     assert_same(both_stacks(lab, near, far, 4, near_serves=False, same_calls=False))
+
+
+CONNECTION_OF_A_CHILD = {
+    "duplicated and closed": """
+        fd = connection.detach()
+        os.dup2(fd, 40)
+        os.close(fd)
+        serve(socket.socket(fileno=40))
+""",
+    "of a grandchild": """
+        if os.fork() == 0:
+            serve(connection)
+""",
+    "of a grandchild, whose parent has ended": """
+        middle = os.getpid()
+        if os.fork() == 0:
+            while os.getppid() == middle:
+                time.sleep(0.01)
+            serve(connection)
+""",
+    "of a grandchild, which its parent has used": """
+        print(connection.getpeername()[0], flush=True)
+        if os.fork() == 0:
+            serve(connection)
+""",
+    "of another user": """
+        os.setgid(65534)
+        os.setuid(65534)
+        serve(connection)
+""",
+}
+
+
+@pytest.mark.parametrize("how", CONNECTION_OF_A_CHILD)
+def test_a_connection_is_whose_child_takes_it(lab: AccelLab, how: str) -> None:
+    near = (
+        NEAR_SERVER
+        + READY
+        + f"""
+def serve(connection):
+    ends = connection.getsockname()[0], connection.getpeername()[0]
+    print(ends, connection.family, connection.type, flush=True)
+    connection.sendall(connection.recv(100))
+    os._exit(0)
+
+for _ in range(3):
+    connection, _ = server.accept()
+    if os.fork() == 0:
+        server.close()
+{CONNECTION_OF_A_CHILD[how]}
+        os._exit(0)
+    connection.close()
+    os.wait()
+server.close()
+"""
+    )
+    assert_same(both_stacks(lab, near, ASKS, 4, near_serves=True, same_calls=False))
+
+
+STARTED = {
+    "the original stays": "os.dup2(connection.fileno(), 0); os.dup2(connection.fileno(), 1)",
+    "the original is closed": "fd = connection.detach(); os.dup2(fd, 0); os.dup2(fd, 1); os.close(fd)",
+    "behind a read": "os.write(connection.fileno(), os.read(connection.fileno(), 1))\n"
+    "        os.dup2(connection.fileno(), 0); os.dup2(connection.fileno(), 1)",
+}
+
+
+@pytest.mark.parametrize("how", STARTED)
+def test_a_program_that_a_child_starts_has_the_connection_as_standard_input(lab: AccelLab, how: str) -> None:
+    """As a super-server starts it: cat answers with what it is sent."""
+    near = (
+        NEAR_SERVER
+        + READY
+        + f"""
+for _ in range(3):
+    connection, _ = server.accept()
+    if os.fork() == 0:
+        {STARTED[how]}
+        os.execv("/bin/cat", ["cat"])
+    connection.close()
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+    )
+    far = ASKS.replace('sendall(b"question")', 'sendall(b"question"); peer.shutdown(socket.SHUT_WR)')
+    assert_same(both_stacks(lab, near, far, 4, near_serves=True, same_calls=False))
+
+
+def test_a_program_is_started_with_a_connection_as_its_pipes(lab: AccelLab) -> None:
+    near = (
+        NEAR_SERVER
+        + READY
+        + """
+import subprocess
+for _ in range(3):
+    connection, _ = server.accept()
+    print(subprocess.run(["/bin/cat"], stdin=connection, stdout=connection).returncode)
+    connection.close()
+"""
+    )
+    far = ASKS.replace('sendall(b"question")', 'sendall(b"question"); peer.shutdown(socket.SHUT_WR)')
+    assert_same(both_stacks(lab, near, far, 4, near_serves=True, same_calls=False))
+
+
+IN_TURN = {
+    "each waits in accept()": "connection, _ = server.accept()",
+    "under a lock": """
+            fcntl.flock(own, fcntl.LOCK_EX)
+            connection, _ = server.accept()
+            fcntl.flock(own, fcntl.LOCK_UN)
+""",
+    "by epoll": """
+            try:
+                epoll.poll()
+                connection, _ = server.accept()
+            except BlockingIOError:
+                continue
+            connection.setblocking(True)
+""",
+}
+
+
+@pytest.mark.parametrize("bind", ["NEAR", '""'])
+@pytest.mark.parametrize("how", IN_TURN)
+def test_children_accept_in_turn(lab: AccelLab, how: str, bind: str) -> None:
+    """All connections are served, at once and one after the other, whichever child is there for them."""
+    near = (
+        SERVER.replace("HERE", bind).replace('print("ready", flush=True)', "")
+        + f"""
+import fcntl, tempfile
+lock = tempfile.NamedTemporaryFile()
+server.setblocking({how != "by epoll"})
+children = []
+for _ in range(5):
+    children.append(os.fork())
+    if children[-1] == 0:
+        own = open(lock.name)
+        epoll = select.epoll()
+        epoll.register(server, select.EPOLLIN)
+        while True:
+            {IN_TURN[how]}
+            connection.sendall(b"hello")
+            connection.close()
+print("ready", flush=True)
+input()
+for child in children:
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+print("done")
+"""
+    )
+    far = f"""
+import concurrent.futures, collections
+def ask(_):
+    with socket.create_connection((NEAR, 5001), {HANG_S}) as peer:
+        return peer.recv(9)
+print([ask(None) for _ in range(20)] == [b"hello"] * 20)
+with concurrent.futures.ThreadPoolExecutor(10) as threads:
+    print(collections.Counter(threads.map(ask, range(100))))
+"""
+    for kernel in (True, False):
+        server = lab.python(lab.near, for_family(near, 4), kernel=kernel).ready()
+        assert lab.python(lab.far, for_family(far, 4)).result() == "True\nCounter({b'hello': 100})\n"
+        server.tell("")
+        assert server.result() == "done\n"

@@ -43,14 +43,14 @@ static int share(int from, int to)
 	if (to < 0 || (!sock && !epoll))
 		return to;
 	wait_lock();
-	if (sock && sock->unasked)
-		parent_use(sock, true); /* what exec makes of this process cannot ask */
 	if (sock)
 		err = sockets_share(sock, to);
 	else
 		err = epoll_share(epoll, to);
 	if (err)
 		libc_calls()->close(to);
+	else if (sock && (sock->unasked || sock->way == WAY_PARENT) && !sockets_is_without_connection(sock))
+		parent_use(sock, true); /* what exec makes of this process cannot ask */
 	return (int)calls_unlock(err ? err : to);
 }
 

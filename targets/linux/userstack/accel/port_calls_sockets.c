@@ -93,7 +93,7 @@ EXPORT int shutdown(int fd, int how)
 	return (int)calls_unlock(engine_is_gone() ? -ENETDOWN : ways_shutdown(sock, fd, how));
 }
 
-/* What a relayed connection's ends are. @return 1: it is none; 0: the address is given; or -1 with errno */
+/* What the ends of a parent's socket are. @return 1: it is none; 0: the address is given; or -1 with errno */
 static int name_relayed(int fd, bool of_peer, struct sockaddr *address, socklen_t *length)
 {
 	struct open_socket *sock = calls_enter(fd);
@@ -101,7 +101,7 @@ static int name_relayed(int fd, bool of_peer, struct sockaddr *address, socklen_
 
 	if (!sock)
 		return 1;
-	if (sock->way == WAY_RELAYED)
+	if (sock->way == WAY_RELAYED || sock->way == WAY_HANDED)
 		err = of_peer && !sock->peer.port ? -ENOTCONN : 0;
 	if (!err)
 		address_to_sockaddr(sock->domain, of_peer ? &sock->peer : &sock->local, address, length);

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 
 #include "port_engine.h"
 #include "port_family.h"
@@ -33,20 +34,18 @@ struct child {
 struct relay {
 	struct relay *next;
 	struct open_socket *sock;
-	int fd; /* -1: the child to which it was handed out has ended without taking it */
-	const struct child *child;
+	int fd;
+	const struct child *child; /* NULL: it is known by no descriptor */
 	bool unasked; /* the child has only sent so far: what comes stays, for whoever reads */
-	const struct open_socket *listener; /* of one that is handed out and not taken yet */
 	bool stack_ended, child_ended, hung_up, gone; /* hung_up: the child has closed it altogether */
 };
 
-/* A child that waits for connections. */
+/* A child that uses a listener. While a connection waits a byte lies in its local socket; whoever comes first gets the connection. */
 struct handout {
 	struct handout *next;
 	struct open_socket *sock;
 	int fd, kernel; /* kernel: the listener of the kernel's stack, or -1 */
-	bool waiting, gone; /* waiting: a connection was handed out that the child has not taken */
-	struct relay *given; /* that connection, unless it is the kernel's own */
+	bool gone;
 };
 
 static struct child *children;
@@ -82,7 +81,7 @@ static void end_watched(int fd)
 
 void children_before_fork(void)
 {
-	parent_ask_for_all();
+	parent_before_fork();
 	fresh[0] = fresh[1] = -1;
 	if (engine_runs() && sockets_count_of_stack() && family_pair(SOCK_SEQPACKET, fresh) == 0)
 		fresh[1] = private_move(fresh[1]);
@@ -96,26 +95,36 @@ static void hold(int fd, struct open_socket *sock, void *argument)
 	sockets_hold(sock);
 }
 
+/* Note a process that asks over this channel. Return NULL if there is no memory. */
+static struct child *add_child(int channel, size_t count)
+{
+	struct child *child = calloc(1, sizeof(*child));
+
+	if (child)
+		child->held = calloc(count, sizeof(*child->held));
+	if (!child || !child->held || watch(channel, EPOLLIN)) {
+		private_close(channel);
+		free(child ? child->held : NULL);
+		free(child);
+		return NULL;
+	}
+	child->channel = channel;
+	child->next = children;
+	children = child;
+	return child;
+}
+
 void children_after_fork(void)
 {
 	struct child *child;
 
+	parent_after_fork();
 	if (fresh[0] < 0)
 		return;
 	private_close(fresh[1]);
-	child = calloc(1, sizeof(*child));
+	child = add_child(fresh[0], sockets_count_of_stack());
 	if (child)
-		child->held = calloc(sockets_count_of_stack(), sizeof(*child->held));
-	if (!child || !child->held || watch(fresh[0], EPOLLIN)) {
-		private_close(fresh[0]);
-		free(child ? child->held : NULL);
-		free(child);
-		return;
-	}
-	child->channel = fresh[0];
-	child->next = children;
-	children = child;
-	sockets_each_of_stack(hold, child);
+		sockets_each_of_stack(hold, child);
 }
 
 void children_in_child(void)
@@ -137,35 +146,23 @@ void children_in_child(void)
 	parent_left(fresh[1]);
 }
 
-/* Give a relay a local socket, the other end of which is the child's. */
-static int open_relay(struct relay *relay, int *child_end)
-{
-	int pair[2], err = family_pair(SOCK_STREAM, pair);
-
-	if (err)
-		return err;
-	relay->fd = pair[0];
-	relay->hung_up = false; /* that was another child */
-	*child_end = pair[1];
-	turn_due = true;
-	return watch(relay->fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
-}
-
+/* Relay a connection to a local socket, the other end of which is a child's. */
 static int begin_relay(struct open_socket *sock, int *child_end)
 {
 	struct relay *relay = calloc(1, sizeof(*relay));
-	int err = relay ? open_relay(relay, child_end) : -ENOMEM;
+	int pair[2], err = relay ? family_pair(SOCK_STREAM, pair) : -ENOMEM;
 
 	if (err) {
 		free(relay);
 		return err;
 	}
-	relay->sock = sock;
-	relay->next = relays;
+	*relay = (struct relay){ .next = relays, .sock = sock, .fd = pair[0] };
+	*child_end = pair[1];
 	relays = relay;
 	sockets_hold(sock);
 	sock->relayed = true;
-	return 0;
+	turn_due = true;
+	return watch(relay->fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
 }
 
 static int begin_handout(struct open_socket *sock, int *child_end)
@@ -197,45 +194,119 @@ static void describe(const struct open_socket *sock, struct family_answer *answe
 	stack_peer(sock->stack, &answer->peer);
 }
 
-static void answer_child(const struct child *child, const struct family_request *request)
+/* A child uses a socket of before the fork. */
+static void hand_over(const struct child *child, struct open_socket *sock, bool asks, struct family_answer *answer, int *child_end)
 {
-	struct family_answer answer = { .result = -EBADF };
-	int child_end = -1;
-
-	for (size_t i = 0; i < child->count; i++) {
-		struct open_socket *sock = child->held[i].sock;
-
-		if (child->held[i].fd != request->fd || !sock->stack)
-			continue;
-		if (sock->type != SOCK_STREAM)
-			answer.result = -EOPNOTSUPP;
-		else
-			answer.result = sock->listens ? begin_handout(sock, &child_end) : begin_relay(sock, &child_end);
-		answer.listens = sock->listens;
-		if (!answer.result)
-			describe(sock, &answer);
-		if (!answer.result && !sock->listens) {
-			relays->child = child;
-			relays->unasked = !request->asks;
-		}
-		break;
+	if (sock->type != SOCK_STREAM)
+		answer->result = -EOPNOTSUPP;
+	else
+		answer->result = sock->listens ? begin_handout(sock, child_end) : begin_relay(sock, child_end);
+	answer->listens = sock->listens;
+	if (answer->result)
+		return;
+	describe(sock, answer);
+	if (!sock->listens) {
+		relays->child = child;
+		relays->unasked = !asks;
 	}
-	family_send(child->channel, &answer, child_end);
-	if (child_end >= 0)
-		libc_calls()->close(child_end);
 }
 
 /* A child has only sent so far, and waits for what comes now. */
-static void hear_question(const struct child *child, const struct family_request *request)
+static void hear_question(const struct child *child, const struct open_socket *sock)
+{
+	for (struct relay *each = relays; each; each = each->next) {
+		if (each->child == child && each->sock == sock)
+			each->unasked = false;
+	}
+}
+
+/* Accept a connection of the stack's for a child. */
+static int accept_for(const struct open_socket *listener, struct family_answer *answer, int *child_end)
+{
+	int err;
+	struct stack_socket *stack = stack_accept(listener->stack, &answer->peer, &err);
+	struct open_socket *sock = stack ? sockets_of_connection(listener, stack) : NULL;
+
+	if (!stack)
+		return err;
+	if (!sock) {
+		stack_close(stack);
+		return -ENOMEM;
+	}
+	describe(sock, answer);
+	err = begin_relay(sock, child_end);
+	sockets_release(sock); /* it is the relay's */
+	return err;
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+	const struct timespec none = { 0 };
+
+	return fd >= 0 && libc_calls()->ppoll(&polled, 1, &none, NULL) > 0;
+}
+
+static void accept_from_either(const struct open_socket *listener, struct family_answer *answer, int *child_end)
+{
+	int kernel = -1;
+
+	turn_due = true; /* others may have connections to come for still */
+	answer->result = listener->listens ? accept_for(listener, answer, child_end) : -EINVAL;
+	for (struct handout *each = handouts; each && kernel < 0; each = each->next)
+		kernel = each->sock == listener ? each->kernel : -1;
+	if (answer->result != -EAGAIN || !is_readable(kernel)) /* it may block, which is the child's to do */
+		return;
+	*child_end = libc_calls()->accept4(kernel, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	answer->result = *child_end < 0 ? -errno : 0;
+	answer->by_kernel = true;
+}
+
+/* A child forks: the new process knows what the child does. */
+static int add_grandchild(const struct child *child, int *child_end)
+{
+	int pair[2], err = family_pair(SOCK_SEQPACKET, pair);
+	struct child *added = err ? NULL : add_child(pair[0], child->count);
+
+	if (!added) {
+		if (!err)
+			libc_calls()->close(pair[1]);
+		return err ? err : -ENOMEM;
+	}
+	for (size_t i = 0; i < child->count; i++)
+		hold(child->held[i].fd, child->held[i].sock, added);
+	*child_end = pair[1];
+	return 0;
+}
+
+static struct open_socket *find_held(const struct child *child, int fd)
 {
 	for (size_t i = 0; i < child->count; i++) {
-		if (child->held[i].fd != request->fd)
-			continue;
-		for (struct relay *each = relays; each; each = each->next) {
-			if (each->child == child && each->sock == child->held[i].sock)
-				each->unasked = false;
-		}
+		if (child->held[i].fd == fd && child->held[i].sock->stack)
+			return child->held[i].sock;
 	}
+	return NULL;
+}
+
+static void answer_child(const struct child *child, const struct family_request *request)
+{
+	struct family_answer answer = { .result = -EBADF };
+	struct open_socket *sock = find_held(child, request->fd);
+	int child_end = -1;
+
+	if (request->verb == FAMILY_ASK) {
+		hear_question(child, sock);
+		return;
+	}
+	if (request->verb == FAMILY_CLONE)
+		answer.result = add_grandchild(child, &child_end);
+	else if (sock && request->verb == FAMILY_ACCEPT)
+		accept_from_either(sock, &answer, &child_end);
+	else if (sock)
+		hand_over(child, sock, request->verb == FAMILY_TAKE, &answer, &child_end);
+	family_send(child->channel, &answer, child_end);
+	if (child_end >= 0)
+		libc_calls()->close(child_end);
 }
 
 static void drop_child(struct child *child)
@@ -264,7 +335,7 @@ static void serve_child(struct child *child)
 		ssize_t length = libc_calls()->recv(child->channel, &request, sizeof(request), MSG_DONTWAIT);
 
 		if (length == (ssize_t)sizeof(request)) {
-			(request.is_taken ? hear_question : answer_child)(child, &request);
+			answer_child(child, &request);
 		} else {
 			if (length >= 0 || errno != EAGAIN)
 				drop_child(child);
@@ -339,87 +410,33 @@ static void end_relay(struct relay *relay)
 	free(relay);
 }
 
-/* Give a child a connection: of the stack's, or of the kernel's own. Return whether it has been sent. */
-static bool give(struct handout *handout, const struct family_answer *answer, int descriptor)
+/* Whether a connection waits for whoever accepts it. */
+static bool has_connection(const struct handout *handout)
 {
-	bool sent = descriptor >= 0 && family_send(handout->fd, answer, descriptor) == 0;
-
-	if (descriptor >= 0)
-		libc_calls()->close(descriptor);
-	handout->waiting = sent;
-	return sent;
+	return stack_ready(handout->sock->stack) & STACK_READABLE || is_readable(handout->kernel);
 }
 
-/* A connection that a child has not taken, which has ended; or NULL. */
-static struct relay *find_left_over(const struct open_socket *listener)
+/* Tell a child that a connection waits, unless it has that to read still. */
+static void tell_of_connection(const struct handout *handout)
 {
-	struct relay *each = relays;
+	const char waits = 0;
+	int unread = 0;
 
-	while (each && (each->fd >= 0 || each->listener != listener))
-		each = each->next;
-	return each;
+	if (has_connection(handout) && libc_calls()->ioctl(handout->fd, TIOCOUTQ, &unread) == 0 && !unread)
+		libc_calls()->send(handout->fd, &waits, sizeof(waits), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void hand_out(struct handout *handout)
-{
-	struct family_answer answer = { 0 };
-	struct stack_socket *stack;
-	struct open_socket *sock;
-	struct relay *left_over;
-	int err, child_end = -1;
-
-	if (handout->waiting || handout->gone || !handout->sock->stack)
-		return;
-	left_over = find_left_over(handout->sock);
-	if (left_over) {
-		describe(left_over->sock, &answer);
-		if (open_relay(left_over, &child_end) == 0 && give(handout, &answer, child_end))
-			handout->given = left_over;
-		return;
-	}
-	stack = stack_accept(handout->sock->stack, &answer.peer, &err);
-	if (stack) {
-		sock = sockets_of_connection(handout->sock, stack);
-		if (!sock) {
-			stack_close(stack);
-			return;
-		}
-		describe(sock, &answer);
-		if (begin_relay(sock, &child_end) == 0) {
-			relays->listener = handout->sock;
-			if (give(handout, &answer, child_end))
-				handout->given = relays;
-		}
-		sockets_release(sock); /* it is the relay's */
-		return;
-	}
-	if (handout->kernel >= 0) {
-		answer.by_kernel = true;
-		give(handout, &answer, libc_calls()->accept4(handout->kernel, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
-	}
-}
-
+/* Nothing comes from a child over it but its end. */
 static void hear_handout(struct handout *handout)
 {
-	char taken;
-	ssize_t length = libc_calls()->recv(handout->fd, &taken, sizeof(taken), MSG_DONTWAIT);
+	char nothing;
+	ssize_t length = libc_calls()->recv(handout->fd, &nothing, sizeof(nothing), MSG_DONTWAIT);
 
-	if (length > 0) {
-		if (handout->given)
-			handout->given->listener = NULL;
-		handout->given = NULL;
-		handout->waiting = false;
-	} else if (length == 0 || errno != EAGAIN) {
-		handout->gone = true;
-	}
+	handout->gone |= length == 0 || (length < 0 && errno != EAGAIN);
 }
 
 static void end_handout(struct handout *handout)
 {
-	if (handout->given) { /* another child gets it */
-		end_watched(handout->given->fd);
-		handout->given->fd = -1;
-	}
 	end_watched(handout->fd);
 	end_watched(handout->kernel);
 	sockets_release(handout->sock);
@@ -470,11 +487,11 @@ void children_turn(void)
 		}
 	}
 	for (struct handout *each = handouts; each; each = each->next)
-		hand_out(each);
+		tell_of_connection(each);
 	for (struct relay **each = &relays; *each;) {
 		struct relay *relay = *each;
 
-		if (relay->sock->stack && !relay->listener) {
+		if (relay->sock->stack) {
 			relay_to_stack(relay, scratch);
 			relay_to_child(relay, scratch);
 		}

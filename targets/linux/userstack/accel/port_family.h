@@ -8,10 +8,17 @@
 
 #include "stack.h"
 
+enum family_verb {
+	FAMILY_TAKE,         /* use a socket; of a connection what comes goes to the child */
+	FAMILY_TAKE_TO_SEND, /* the same, but what comes stays with the parent */
+	FAMILY_ASK,          /* let what comes on a connection that was only sent on go to the child; there is no answer */
+	FAMILY_ACCEPT,       /* a connection of a listener that the child uses; -EAGAIN: none waits */
+	FAMILY_CLONE,        /* a channel for a process that the child forks, which knows the same sockets */
+};
+
 struct family_request {
-	int fd;        /* by which both knew the socket when they parted */
-	bool asks;     /* for what comes on the connection; else it stays with the parent */
-	bool is_taken; /* the child has it already, and only asks: there is no answer */
+	enum family_verb verb;
+	int fd; /* by which both knew the socket when they parted */
 };
 
 struct family_answer {

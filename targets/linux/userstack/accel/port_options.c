@@ -306,12 +306,28 @@ static int get_tcp_info(const struct open_socket *sock, void *value, socklen_t *
 	return answer(value, length, &own, sizeof(own));
 }
 
+/* Whether the kernel would speak of the local socket that stands for a parent's. */
+static bool names_itself(const struct open_socket *sock, int level, int name, int *number)
+{
+	if ((sock->way != WAY_RELAYED && sock->way != WAY_HANDED) || level != SOL_SOCKET)
+		return false;
+	switch (name) {
+	case SO_DOMAIN: *number = sock->domain; return true;
+	case SO_TYPE: *number = sock->type; return true;
+	case SO_PROTOCOL: *number = sock->protocol; return true;
+	case SO_ACCEPTCONN: *number = sock->listens; return true;
+	default: return false;
+	}
+}
+
 int options_get(struct open_socket *sock, int fd, int level, int name, void *value, socklen_t *length)
 {
 	int number;
 
 	if ((int)*length < 0)
 		return -EINVAL;
+	if (names_itself(sock, level, name, &number))
+		return answer(value, length, &number, sizeof(number));
 	if (sock->way == WAY_STACK && level == SOL_SOCKET && name == SO_ERROR) {
 		number = engine_is_gone() ? ENETDOWN : stack_take_error(sock->stack);
 		number = number ? number : stack_take_soft_error(sock->stack);

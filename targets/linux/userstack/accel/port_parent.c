@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,9 +16,16 @@
 #include "port_wait.h"
 #include "port_ways.h"
 
-enum { TAKE_OVER_TRIES = 200, TAKE_OVER_PAUSE_NS = 10 * 1000 * 1000 };
+enum { TAKE_OVER_TRIES = 200, TAKE_OVER_PAUSE_NS = 10 * 1000 * 1000, ORIGINS_MAX = 8 };
 
-static int parent = -1; /* the channel to it */
+/* A process from which sockets came by a fork: the parent, and those before it whose sockets it had not taken. */
+struct origin {
+	int channel;
+	int cloned; /* while this process forks: the new one's channel, or -1 */
+};
+
+static struct origin origins[ORIGINS_MAX];
+static int origin_count;
 
 /* The parent has ended: its ports are this process's, once the service has taken them back. Let others have the lock meanwhile. */
 static int take_over(struct open_socket *sock)
@@ -36,82 +44,154 @@ static int take_over(struct open_socket *sock)
 	return sock->way == WAY_STACK ? 0 : err;
 }
 
-/* Once the parent has ended nobody listens for it any more: without a call of the program's, peers would be refused. */
-static void *inherit(void *unused)
+static void take_over_port(struct open_socket *sock, void *argument)
 {
-	struct pollfd ended = { .fd = parent };
+	(void)argument;
+	if (sockets_is_without_connection(sock))
+		take_over(sock);
+}
 
-	(void)unused;
-	libc_calls()->ppoll(&ended, 1, NULL, NULL);
+/* Once the parent has ended nobody listens for it any more: without a call of the program's, peers would be refused. */
+static void *inherit(void *channel)
+{
+	struct pollfd ended = { .fd = (int)(intptr_t)channel };
+
+	/* A setuid() of the program interrupts all of its threads. */
+	while (libc_calls()->ppoll(&ended, 1, NULL, NULL) < 0 && errno == EINTR)
+		;
 	wait_lock();
-	sockets_each_of_parent(take_over);
+	sockets_each_of_parent(ended.fd, take_over_port, NULL);
 	wait_unlock();
 	return NULL;
 }
 
-static void begin_to_inherit(void)
+static void begin_to_inherit(int channel)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	if (pthread_create(&thread, &attributes, inherit, NULL))
+	if (pthread_create(&thread, &attributes, inherit, (void *)(intptr_t)channel))
 		say("no thread to take over the parent's ports: %s", strerror(errno));
 	pthread_attr_destroy(&attributes);
 }
 
+/* Ask a parent, and wait for its answer. @return 0; -EPIPE: it has ended; or -errno */
+static int ask(int channel, enum family_verb verb, int fd, struct family_answer *answer, int *descriptor)
+{
+	const struct family_request request = { .verb = verb, .fd = fd };
+	int err = channel < 0 || libc_calls()->send(channel, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -EPIPE : 0;
+
+	*descriptor = -1;
+	err = err ? err : family_receive(channel, answer, descriptor, MSG_CMSG_CLOEXEC);
+	return err ? err : answer->result;
+}
+
+static void move_to_clone(struct open_socket *sock, void *origin)
+{
+	sock->channel = ((const struct origin *)origin)->cloned;
+}
+
+struct found {
+	bool any, without_connection;
+};
+
+static void find_any(struct open_socket *sock, void *argument)
+{
+	struct found *found = argument;
+
+	found->any = true;
+	found->without_connection |= sockets_is_without_connection(sock);
+}
+
+void parent_before_fork(void)
+{
+	for (int fd = -1; (fd = sockets_next(fd)) >= 0;) {
+		if (sockets_find(fd)->unasked)
+			parent_use(sockets_find(fd), true);
+	}
+	for (int i = 0; i < origin_count; i++) {
+		struct found found = { 0 };
+		struct family_answer answer;
+		int descriptor = -1;
+
+		sockets_each_of_parent(origins[i].channel, find_any, &found);
+		if (found.any)
+			ask(origins[i].channel, FAMILY_CLONE, -1, &answer, &descriptor);
+		origins[i].cloned = private_move(descriptor);
+	}
+}
+
+void parent_after_fork(void)
+{
+	for (int i = 0; i < origin_count; i++)
+		private_close(origins[i].cloned);
+}
+
+/* Of the parent's own origins those stay of which it has not taken everything. */
+static void keep_origins(void)
+{
+	int kept = 0;
+
+	for (int i = 0; i < origin_count; i++) {
+		struct found found = { 0 };
+		struct origin origin = origins[i];
+
+		sockets_each_of_parent(origin.channel, find_any, &found);
+		sockets_each_of_parent(origin.channel, move_to_clone, &origin);
+		private_close(origin.channel);
+		if (origin.cloned < 0)
+			continue;
+		origins[kept++] = (struct origin){ .channel = origin.cloned, .cloned = -1 };
+		if (found.without_connection)
+			begin_to_inherit(origin.cloned);
+	}
+	origin_count = kept;
+}
+
 void parent_left(int channel)
 {
-	if (parent >= 0)
-		private_close(parent); /* of the parent itself: what came from above that is not handed down further */
-	parent = channel;
-	if (sockets_leave_to_parent() && parent >= 0)
-		begin_to_inherit();
+	bool without_connection;
+
+	keep_origins();
+	if (origin_count == ORIGINS_MAX) {
+		private_close(channel);
+		channel = -1;
+	}
+	without_connection = sockets_leave_to_parent(channel);
+	if (channel < 0)
+		return;
+	origins[origin_count++] = (struct origin){ .channel = channel, .cloned = -1 };
+	if (without_connection)
+		begin_to_inherit(channel);
 }
 
 static int take(struct open_socket *sock, bool asks)
 {
-	const struct family_request request = { .fd = sock->fd, .asks = asks };
 	struct family_answer answer;
-	int descriptor, err = parent < 0 ? -EPIPE : 0;
+	int descriptor, err = ask(sock->channel, asks ? FAMILY_TAKE : FAMILY_TAKE_TO_SEND, sock->asked_as, &answer, &descriptor);
 
-	if (!err && libc_calls()->send(parent, &request, sizeof(request), MSG_NOSIGNAL) < 0)
-		err = -EPIPE;
-	if (!err)
-		err = family_receive(parent, &answer, &descriptor, MSG_CMSG_CLOEXEC);
-	if (err == -EPIPE && (sock->listens || sock->type == SOCK_DGRAM))
+	if (err == -EPIPE && sockets_is_without_connection(sock))
 		return take_over(sock);
+	if (err == -EOPNOTSUPP)
+		say("a socket of UDP from before the fork is its parent's");
 	if (err)
 		return err == -EPIPE ? -ECONNRESET : err;
-	if (answer.result) {
-		if (answer.result == -EOPNOTSUPP)
-			say("a socket of UDP from before the fork is its parent's");
-		return answer.result;
-	}
 	sock->unasked = !asks && !answer.listens;
-	sock->asked_as = request.fd;
 	return sockets_become(sock, descriptor, &answer.local, &answer.peer, answer.listens ? WAY_HANDED : WAY_RELAYED);
 }
 
 void parent_use(struct open_socket *sock, bool asks)
 {
-	const struct family_request request = { .fd = sock->asked_as, .asks = true, .is_taken = true };
+	const struct family_request request = { .verb = FAMILY_ASK, .fd = sock->asked_as };
 
 	if (sock->way == WAY_PARENT)
 		take(sock, asks);
 	if (!sock->unasked || !asks)
 		return;
 	sock->unasked = false;
-	libc_calls()->send(parent, &request, sizeof(request), MSG_NOSIGNAL); /* if it has ended the connection has, too */
-}
-
-void parent_ask_for_all(void)
-{
-	for (int fd = -1; (fd = sockets_next(fd)) >= 0;) {
-		if (sockets_find(fd)->unasked)
-			parent_use(sockets_find(fd), true);
-	}
+	libc_calls()->send(sock->channel, &request, sizeof(request), MSG_NOSIGNAL); /* if it has ended the connection has, too */
 }
 
 static bool never(void *argument)
@@ -128,14 +208,19 @@ int parent_accept(struct open_socket *sock, int fd, struct sockaddr *address, so
 		.until_us = sock->nonblocking ? 0 : sockets_until_us(sock->receive_us), .restarts = !sock->receive_us,
 	};
 	struct family_answer answer;
-	const char taken = 0;
 	int descriptor, err;
 
 	do {
+		char waits;
+
 		err = wait_until(&wait);
 		if (sock->way != WAY_HANDED)
 			return -ESTALE;
-		err = err == -ETIMEDOUT ? -EAGAIN : err < 0 ? err : family_receive(fd, &answer, &descriptor, MSG_DONTWAIT);
+		if (err < 0)
+			return err == -ETIMEDOUT ? -EAGAIN : err;
+		/* Another process may come first, or have read it. */
+		err = libc_calls()->recv(fd, &waits, sizeof(waits), MSG_DONTWAIT) < 0 && errno == EAGAIN ? -EAGAIN : 0;
+		err = err ? err : ask(sock->channel, FAMILY_ACCEPT, sock->asked_as, &answer, &descriptor);
 	} while (err == -EAGAIN && !sock->nonblocking && !sock->receive_us);
 	if (err == -EPIPE) {
 		err = take_over(sock);
@@ -143,6 +228,5 @@ int parent_accept(struct open_socket *sock, int fd, struct sockaddr *address, so
 	}
 	if (err || descriptor < 0)
 		return err ? err : -EPROTO;
-	libc_calls()->send(fd, &taken, sizeof(taken), MSG_NOSIGNAL | MSG_DONTWAIT);
 	return sockets_add_handed(sock, descriptor, answer.by_kernel ? NULL : &answer.local, &answer.peer, address, length, flags);
 }

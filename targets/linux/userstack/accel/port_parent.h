@@ -14,6 +14,9 @@
 
 struct open_socket;
 
+/** Around fork(2), in the process that forks: the new one can ask those that this one can. */
+void parent_before_fork(void);
+void parent_after_fork(void);
 /** In the child, after fork(2). @param channel to its parent; -1: that has no stack */
 void parent_left(int channel);
 /**
@@ -22,8 +25,6 @@ void parent_left(int channel);
  * @param asks  for what comes; else it stays with the parent, for whoever reads, until this process asks
  */
 void parent_use(struct open_socket *sock, bool asks);
-/** Ask for what comes on all that are used: who is forked from this process cannot. */
-void parent_ask_for_all(void);
 /**
  * Accept a connection that the parent hands out (WAY_HANDED).
  *

@@ -113,13 +113,25 @@ static void quieten(const struct open_socket *sock, int fd)
 		libc_calls()->shutdown(fd, SHUT_RDWR);
 }
 
-/* Whether another descriptor than this means the socket, or a call is in it. */
+/* One of those that mean the socket, or -1. */
+static int another_descriptor(const struct open_socket *sock)
+{
+	int fd = -1;
+
+	if (sock->references > 1) {
+		do
+			fd = descriptor_table_next(&sockets, fd);
+		while (fd >= 0 && sockets_find(fd) != sock);
+	}
+	return fd;
+}
+
 static void forget(int fd, struct open_socket *sock)
 {
 	descriptor_table_set(&sockets, fd, NULL);
 	epoll_forget_descriptor(sock, fd);
 	if (sock->fd == fd)
-		sock->fd = -1;
+		sock->fd = another_descriptor(sock);
 	sockets_release(sock);
 }
 
@@ -221,36 +233,39 @@ unsigned int sockets_count_of_stack(void)
 	return count;
 }
 
-static bool is_without_connection(const struct open_socket *sock)
-{
-	return sock->listens || sock->type == SOCK_DGRAM;
-}
+struct leaving {
+	int channel;
+	bool without_connection;
+};
 
 static void leave_to_parent(int fd, struct open_socket *sock, void *argument)
 {
-	*(bool *)argument |= is_without_connection(sock);
-	sock->fd = fd;
+	struct leaving *leaving = argument;
+
+	leaving->without_connection |= sockets_is_without_connection(sock);
+	sock->fd = sock->asked_as = fd;
+	sock->channel = leaving->channel;
 	sock->way = WAY_PARENT;
 	sock->stack = NULL;
 	sock->port = 0;
 	sock->relayed = false;
 }
 
-bool sockets_leave_to_parent(void)
+bool sockets_leave_to_parent(int channel)
 {
-	bool without_connection = false;
+	struct leaving leaving = { .channel = channel };
 
-	sockets_each_of_stack(leave_to_parent, &without_connection);
-	return without_connection;
+	sockets_each_of_stack(leave_to_parent, &leaving);
+	return leaving.without_connection;
 }
 
-void sockets_each_of_parent(int (*each)(struct open_socket *sock))
+void sockets_each_of_parent(int channel, void (*each)(struct open_socket *sock, void *argument), void *argument)
 {
 	for (int fd = -1; (fd = descriptor_table_next(&sockets, fd)) >= 0;) {
 		struct open_socket *sock = sockets_find(fd);
 
-		if ((sock->way == WAY_PARENT || sock->way == WAY_HANDED) && is_without_connection(sock))
-			each(sock);
+		if ((sock->way == WAY_PARENT || sock->way == WAY_HANDED) && sock->channel == channel)
+			each(sock, argument);
 	}
 }
 

@@ -38,7 +38,7 @@ struct open_socket {
 	int backlog, kept;          /* kept: of WAY_HANDED, the kernel's socket behind the local one */
 	struct stack_address local, peer; /* of WAY_RELAYED */
 	bool unasked;               /* of WAY_RELAYED: it has only sent so far, and what comes stays with the parent */
-	int asked_as;               /* by which descriptor the parent knows it */
+	int asked_as, channel;      /* of a parent's: by which descriptor it knows the socket, and over what it is asked */
 	struct stack_socket *stack; /* of WAY_STACK */
 	uint16_t port;              /* that the service has given; 0: none */
 	bool unfit;                 /* it has an option that the user-mode stack lacks: the kernel's has it */
@@ -82,6 +82,12 @@ static inline bool sockets_is_of_stack(const struct open_socket *sock)
 short sockets_ready(const struct open_socket *sock);
 /** What of that is news, when it has changed. */
 short sockets_news(const struct open_socket *sock);
+/** Whether it is no connection: its port is all that it has. */
+static inline bool sockets_is_without_connection(const struct open_socket *sock)
+{
+	return sock->listens || sock->type == SOCK_DGRAM;
+}
+
 /** Whether its kernel's socket has a part in what can be read of it. */
 static inline bool sockets_kernel_takes_part(const struct open_socket *sock)
 {
@@ -92,10 +98,10 @@ static inline bool sockets_kernel_takes_part(const struct open_socket *sock)
 unsigned int sockets_count_of_stack(void);
 /** Call for each descriptor of a socket that the user-mode stack has. */
 void sockets_each_of_stack(void (*each)(int fd, struct open_socket *sock, void *argument), void *argument);
-/** In a process that was forked: what the stack has is the parent's. @return whether some of it is without a connection */
-bool sockets_leave_to_parent(void);
-/** Call for each socket without a connection that is still the parent's. */
-void sockets_each_of_parent(int (*each)(struct open_socket *sock));
+/** In a process that was forked: what the stack has is the parent's, asked over `channel`. @return whether some of it is without a connection */
+bool sockets_leave_to_parent(int channel);
+/** Call for each descriptor of a socket that is a parent's, and asks over `channel`. */
+void sockets_each_of_parent(int channel, void (*each)(struct open_socket *sock, void *argument), void *argument);
 /** @return a socket without a descriptor, referred to once, of a connection that was accepted; or NULL */
 struct open_socket *sockets_of_connection(const struct open_socket *listener, struct stack_socket *stack);
 /** Put a local socket in the place of each of its descriptors. @param local_socket  closed here @return 0 or -errno */
