@@ -312,13 +312,15 @@ def serve(connection):
 
 for _ in range(3):
     connection, _ = server.accept()
+    served, serves = os.pipe()
     if os.fork() == 0:
         server.close()
 {CONNECTION_OF_A_CHILD[how]}
         os._exit(0)
     connection.close()
+    os.close(serves)
+    os.read(served, 1) # until all of them have ended: the connection is this process's
     os.wait()
-server.close()
 """
     )
     assert_same(both_stacks(lab, near, ASKS, 4, near_serves=True, same_calls=False))
@@ -429,3 +431,35 @@ with concurrent.futures.ThreadPoolExecutor(10) as threads:
         assert lab.python(lab.far, for_family(far, 4)).result() == "True\nCounter({b'hello': 100})\n"
         server.tell("")
         assert server.result() == "done\n"
+
+
+def test_connections_of_children_are_closed_with_the_parent(lab: AccelLab) -> None:
+    """The peer hears the end, and what was sent before it."""
+    near = (
+        NEAR_SERVER
+        + READY
+        + """
+connection, _ = server.accept()
+sent, sends = os.pipe()
+if os.fork() == 0:
+    connection.sendall(b"before the end")
+    os.write(sends, b"x")
+    os.dup2(sent, 1) # its parent's output is not held open
+    os.dup2(sent, 2)
+    time.sleep(1)
+    os._exit(0)
+connection.close()
+os.read(sent, 1)
+os._exit(0)
+"""
+    )
+    server = lab.python(lab.near, for_family(near, 4)).ready()
+    far = f"""
+peer = socket.create_connection((NEAR, 5001), {HANG_S})
+try:
+    print(peer.recv(100), peer.recv(100))
+except ConnectionResetError:
+    print("reset")
+"""
+    assert lab.python(lab.far, for_family(far, 4)).result() == "b'before the end' b''\n"
+    server.result()

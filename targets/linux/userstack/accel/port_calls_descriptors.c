@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "port_calls.h"
+#include "port_children.h"
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_parent.h"
@@ -213,6 +214,7 @@ __attribute__((destructor)) static void finish(void)
 	wait_lock();
 	if (engine_runs()) {
 		sockets_close_all();
+		children_close_all();
 		engine_finish();
 	}
 	wait_unlock();

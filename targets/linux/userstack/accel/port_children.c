@@ -37,6 +37,7 @@ struct relay {
 	int fd;
 	const struct child *child; /* NULL: it is known by no descriptor */
 	bool unasked; /* the child has only sent so far: what comes stays, for whoever reads */
+	bool due; /* it has something to do */
 	bool stack_ended, child_ended, hung_up, gone; /* hung_up: the child has closed it altogether */
 };
 
@@ -45,7 +46,7 @@ struct handout {
 	struct handout *next;
 	struct open_socket *sock;
 	int fd, kernel; /* kernel: the listener of the kernel's stack, or -1 */
-	bool gone;
+	bool kernel_due, gone; /* kernel_due: a connection may wait there */
 };
 
 static struct child *children;
@@ -156,7 +157,7 @@ static int begin_relay(struct open_socket *sock, int *child_end)
 		free(relay);
 		return err;
 	}
-	*relay = (struct relay){ .next = relays, .sock = sock, .fd = pair[0] };
+	*relay = (struct relay){ .next = relays, .sock = sock, .fd = pair[0], .due = true };
 	*child_end = pair[1];
 	relays = relay;
 	sockets_hold(sock);
@@ -183,7 +184,8 @@ static int begin_handout(struct open_socket *sock, int *child_end)
 	sock->relayed = true;
 	*child_end = pair[1];
 	turn_due = true;
-	if (handout->kernel >= 0)
+	handout->kernel_due = handout->kernel >= 0;
+	if (handout->kernel_due)
 		watch(handout->kernel, EPOLLIN | EPOLLET);
 	return watch(handout->fd, EPOLLIN);
 }
@@ -215,8 +217,10 @@ static void hand_over(const struct child *child, struct open_socket *sock, bool 
 static void hear_question(const struct child *child, const struct open_socket *sock)
 {
 	for (struct relay *each = relays; each; each = each->next) {
-		if (each->child == child && each->sock == sock)
+		if (each->child == child && each->sock == sock) {
 			each->unasked = false;
+			each->due = true;
+		}
 	}
 }
 
@@ -411,13 +415,14 @@ static void end_relay(struct relay *relay)
 }
 
 /* Whether a connection waits for whoever accepts it. */
-static bool has_connection(const struct handout *handout)
+static bool has_connection(struct handout *handout)
 {
-	return stack_ready(handout->sock->stack) & STACK_READABLE || is_readable(handout->kernel);
+	handout->kernel_due = handout->kernel_due && is_readable(handout->kernel);
+	return stack_ready(handout->sock->stack) & STACK_READABLE || handout->kernel_due;
 }
 
 /* Tell a child that a connection waits, unless it has that to read still. */
-static void tell_of_connection(const struct handout *handout)
+static void tell_of_connection(struct handout *handout)
 {
 	const char waits = 0;
 	int unread = 0;
@@ -443,6 +448,14 @@ static void end_handout(struct handout *handout)
 	free(handout);
 }
 
+static void hear_relay(struct relay *relay, const struct epoll_event *event)
+{
+	if (relay->fd != event->data.fd)
+		return;
+	relay->due = true;
+	relay->hung_up |= (event->events & EPOLLHUP) != 0;
+}
+
 /* What descriptors say. */
 static void hear_events(void)
 {
@@ -458,8 +471,9 @@ static void hear_events(void)
 		if (child)
 			serve_child(child);
 		for (struct relay *each = relays; each; each = each->next)
-			each->hung_up |= each->fd == events[i].data.fd && (events[i].events & EPOLLHUP);
+			hear_relay(each, &events[i]);
 		for (struct handout *each = handouts; each; each = each->next) {
+			each->kernel_due |= each->kernel == events[i].data.fd;
 			if (each->fd == events[i].data.fd)
 				hear_handout(each);
 		}
@@ -488,10 +502,15 @@ void children_turn(void)
 	}
 	for (struct handout *each = handouts; each; each = each->next)
 		tell_of_connection(each);
+	for (struct relay *each = relays; each; each = each->next)
+		each->due |= each->sock->relay_due;
+	for (struct relay *each = relays; each; each = each->next)
+		each->sock->relay_due = false;
 	for (struct relay **each = &relays; *each;) {
 		struct relay *relay = *each;
 
-		if (relay->sock->stack) {
+		if (relay->sock->stack && relay->due) {
+			relay->due = false;
 			relay_to_stack(relay, scratch);
 			relay_to_child(relay, scratch);
 		}
@@ -504,8 +523,19 @@ void children_turn(void)
 	}
 }
 
+void children_close_all(void)
+{
+	static uint8_t scratch[SCRATCH_BYTES];
+
+	for (struct relay *each = relays; each; each = each->next) {
+		if (each->sock->stack)
+			relay_to_stack(each, scratch);
+		sockets_leave_stack(each->sock);
+	}
+}
+
 void children_socket_changed(struct open_socket *sock)
 {
-	if (sock->relayed)
-		turn_due = true;
+	sock->relay_due |= sock->relayed;
+	turn_due |= sock->relayed;
 }

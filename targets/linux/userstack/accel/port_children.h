@@ -19,6 +19,8 @@ void children_in_child(void);
 /** Descriptor that says by poll(2) that children_turn() has something to do; -1: none. */
 int children_fd(void);
 void children_turn(void);
+/** What children have sent goes to the stack, and their connections are closed: the program ends. */
+void children_close_all(void);
 /** What a socket of the stack can do has changed. */
 void children_socket_changed(struct open_socket *sock);
 

@@ -34,7 +34,7 @@ struct open_socket {
 	enum way way;
 	bool both, nonblocking, listens;
 	bool connects;              /* connect() has begun, and not said what came of it */
-	bool relayed;               /* a child of this process uses it */
+	bool relayed, relay_due;    /* a child of this process uses it; it has changed since its relays were last looked at */
 	int backlog, kept;          /* kept: of WAY_HANDED, the kernel's socket behind the local one */
 	struct stack_address local, peer; /* of WAY_RELAYED */
 	bool unasked;               /* of WAY_RELAYED: it has only sent so far, and what comes stays with the parent */
