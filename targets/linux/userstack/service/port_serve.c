@@ -180,10 +180,10 @@ static bool handle(struct service *service, struct client *client, const struct 
 	return request->verb == STACKD_BIND && answer.result == 0;
 }
 
-/* Take the descriptors of a message. Return how many. */
-static int take_given(struct msghdr *message, int given[GIVEN_MAX])
+/* Take the descriptor that came with a message. Return it, or -1: none came, or several, which nothing asks for, and they are closed. */
+static int take_given(struct msghdr *message)
 {
-	int count = 0;
+	int given[GIVEN_MAX] = { -1 }, count = 0;
 
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
 		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
@@ -191,7 +191,11 @@ static int take_given(struct msghdr *message, int given[GIVEN_MAX])
 		count = (int)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 		memcpy(given, CMSG_DATA(part), (size_t)count * sizeof(int));
 	}
-	return count;
+	if (count <= 1)
+		return given[0];
+	for (int i = 0; i < count; i++)
+		close(given[i]);
+	return -1;
 }
 
 static void serve_client(struct service *service, struct client *client)
@@ -204,20 +208,18 @@ static void serve_client(struct service *service, struct client *client)
 	struct iovec part = { &request, sizeof(request) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
 	ssize_t length = recvmsg(client->connection, &message, MSG_CMSG_CLOEXEC);
-	int given[GIVEN_MAX] = { -1 }, given_count;
+	int given;
 	bool kept = false;
 
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	given_count = length < 0 ? 0 : take_given(&message, given);
+	given = length < 0 ? -1 : take_given(&message);
 	if (length == (ssize_t)sizeof(request) && !(message.msg_flags & MSG_TRUNC))
-		kept = handle(service, client, &request, given_count == 1 ? given[0] : -1);
+		kept = handle(service, client, &request, given);
 	else
 		drop_client(service, client); /* it has ended, or speaks something else */
-	for (int i = 0; i < given_count; i++) {
-		if (!kept)
-			close(given[i]);
-	}
+	if (given >= 0 && !kept)
+		close(given);
 }
 
 /* Take over what has changed of the interface. Return RUNNING, or an exit code. */
