@@ -27,7 +27,8 @@
 
 #define TOOL "bw-rtdip serve"
 
-enum { CLIENTS_MAX = 1024, EVENTS_MAX = 64, RUNNING = -1 };
+/* By turn of the loop as many ports are taken back as can be given. */
+enum { CLIENTS_MAX = 1024, EVENTS_MAX = RTDIP_TAKE_MAX, RUNNING = -1 };
 
 struct client {
 	int connection; /* -1: free */
@@ -37,6 +38,7 @@ struct client {
 struct owner {
 	struct client *client; /* NULL: free */
 	uint32_t ring_bytes;
+	bool left;             /* free, but the kernel still has the ring of a client that has ended */
 };
 
 struct service {
@@ -47,7 +49,7 @@ struct service {
 	struct rtdip_kernel kernel;
 	struct client clients[CLIENTS_MAX];
 	struct owner owners[UINT16_MAX + 1];
-	int port_count;
+	int port_count, left_count;
 	uint16_t refused_version; /* the last one that was said */
 	char text[RTDIP_SHOW_BYTES];
 };
@@ -81,18 +83,40 @@ static struct client *client_of(struct service *service, int connection)
 	return NULL;
 }
 
+/* Take back a port of a client that lives: when it is told so nothing comes into the ring any more. */
 static void take_port(struct service *service, uint16_t port)
 {
-	rtdip_kernel_take(&service->kernel, port);
+	rtdip_kernel_take(&service->kernel, &port, 1);
 	service->owners[port].client = NULL;
 	service->port_count--;
+}
+
+/* Take back ports that ended clients have left, from one on: no more than one answer may wait for. */
+static void take_left(struct service *service, uint16_t first)
+{
+	uint16_t ports[RTDIP_TAKE_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i <= UINT16_MAX && count < RTDIP_TAKE_MAX && service->left_count; i++) {
+		uint16_t port = (uint16_t)(first + i);
+
+		if (!service->owners[port].left)
+			continue;
+		service->owners[port].left = false;
+		service->left_count--;
+		ports[count++] = port;
+	}
+	rtdip_kernel_take(&service->kernel, ports, count);
 }
 
 static void drop_client(struct service *service, struct client *client)
 {
 	for (int port = 1; port <= UINT16_MAX && service->port_count; port++) {
-		if (service->owners[port].client == client)
-			take_port(service, (uint16_t)port);
+		if (service->owners[port].client != client)
+			continue;
+		service->owners[port] = (struct owner){ .left = true };
+		service->port_count--;
+		service->left_count++;
 	}
 	close(client->connection);
 	client->connection = -1;
@@ -185,13 +209,15 @@ static int give_port(struct service *service, struct client *client, const struc
 		return -ENOSPC;
 	if (!has_room(service, client->who.uid, bytes))
 		return -ENOBUFS;
+	if (service->owners[port].left || service->port_count + service->left_count == RTDIP_PORTS_MAX)
+		take_left(service, port);
 	*ring = rtdip_kernel_ring(bytes);
 	if (*ring < 0)
 		return *ring;
 	err = rtdip_kernel_give(&service->kernel, port, *ring);
 	if (err)
 		return err;
-	service->owners[port] = (struct owner){ client, bytes };
+	service->owners[port] = (struct owner){ .client = client, .ring_bytes = bytes };
 	service->port_count++;
 	return port;
 }
@@ -343,10 +369,12 @@ static int run(struct service *service)
 	int code = RUNNING;
 
 	while (code == RUNNING) {
-		int count = epoll_wait(service->epoll, events, EVENTS_MAX, -1);
+		int count = epoll_wait(service->epoll, events, EVENTS_MAX, service->left_count ? 0 : -1);
 
 		for (int i = 0; i < count && code == RUNNING; i++)
 			code = happen(service, events[i].data.fd);
+		if (service->left_count)
+			take_left(service, 0);
 	}
 	return code;
 }

@@ -57,10 +57,19 @@ def test_a_user_s_rings_take_so_much_memory_and_no_more(
                 of_root.bind(ring_bytes=ring_bytes)
 
 
+def waits(process: int) -> int:
+    """Return how often a process has waited for something."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
 def test_all_ports_that_there_are_are_shown(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole, in one answer; who asks for one more is told that there is none."""
+    """Whole, in one answer; who asks for one more is told that there is none.
+
+    When they are given back at once, others are answered before the kernel has let each of them go.
+    """
     library = repository / ".build" / "linux" / "traffic-gen" / "librtdip.so"
     monkeypatch.setenv("RTDIP_LIBRARY", str(library))
     with RtdipLab(bw_rtdip(repository), tmp_path) as lab, contextlib.ExitStack() as held:
@@ -76,3 +85,11 @@ def test_all_ports_that_there_are_are_shown(
         further = held.enter_context(Handle(lab.folder / lab.far))
         with pytest.raises(RtdipError, match="ENOSPC"):
             further.bind(ring_bytes=RING_MIN_BYTES)
+        service = lab.services[lab.far].process.pid
+        before = waits(service)
+        for handle in handles:
+            handle.close()
+        assert ports(lab.show(lab.far)) == []
+        assert waits(service) - before < PORTS_MAX // 4
+        again = [further.bind(port, ring_bytes=RING_MIN_BYTES) for port in given[:HANDLE_PORTS_MAX]]
+        assert ports(lab.show(lab.far)) == again
