@@ -21,6 +21,7 @@
 #include "bpf/port_bpf.h"
 #include "config/options.h"
 #include "local_socket/port_local_socket.h"
+#include "local_socket/port_user_share.h"
 #include "port_interface.h"
 #include "port_xdp.h"
 #include "rtdip.h"
@@ -30,9 +31,15 @@
 /* By turn of the loop as many ports are taken back as can be given. */
 enum { CLIENTS_MAX = 1024, EVENTS_MAX = RTDIP_TAKE_MAX, RUNNING = -1 };
 
+/* What users share. A user's handles leave connections for `show`. */
+static struct user_share connection_share = { "connections", CLIENTS_MAX, 64, 256, 0 };
+static struct user_share handle_share = { "handles", CLIENTS_MAX, 80, 240, 0 };
+static struct user_share port_share = { "ports", RTDIP_PORTS_MAX, 64, 512, 0 };
+
 struct client {
 	int connection; /* -1: free */
 	struct ucred who;
+	bool handle; /* it has said hello */
 };
 
 struct owner {
@@ -122,6 +129,31 @@ static void drop_client(struct service *service, struct client *client)
 	client->connection = -1;
 }
 
+/* How many connections there are, or how many of them are handles. */
+static struct user_use clients_in_use(const struct service *service, uid_t uid, bool of_handles)
+{
+	struct user_use use = { 0, 0 };
+
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		const struct client *client = &service->clients[i];
+
+		if (client->connection >= 0 && (client->handle || !of_handles))
+			user_use_add(&use, client->who.uid == uid);
+	}
+	return use;
+}
+
+static struct user_use ports_in_use(const struct service *service, uid_t uid)
+{
+	struct user_use use = { 0, 0 };
+
+	for (int port = 1; port <= UINT16_MAX; port++) {
+		if (service->owners[port].client)
+			user_use_add(&use, service->owners[port].client->who.uid == uid);
+	}
+	return use;
+}
+
 static void admit(struct service *service)
 {
 	struct client *client = client_of(service, -1);
@@ -133,10 +165,11 @@ static void admit(struct service *service)
 			fail(service, "no program can be let in for now", connection);
 		return;
 	}
-	if (!client || local_watch(service->epoll, connection) != 0)
+	if (user_share_refuses(&connection_share, TOOL, who.uid, clients_in_use(service, who.uid, false)) || !client ||
+	    local_watch(service->epoll, connection) != 0)
 		close(connection);
 	else
-		*client = (struct client){ connection, who };
+		*client = (struct client){ connection, who, false };
 }
 
 /*
@@ -163,6 +196,16 @@ static int open_sending(const struct service *service)
 		close(sending);
 		return err;
 	}
+	return sending;
+}
+
+/* Let a client send. Return a descriptor, or -errno. */
+static int give_handle(const struct service *service, struct client *client)
+{
+	int err = client->handle ? 0 : user_share_refuses(&handle_share, TOOL, client->who.uid, clients_in_use(service, client->who.uid, true));
+	int sending = err ? err : open_sending(service);
+
+	client->handle = client->handle || sending >= 0;
 	return sending;
 }
 
@@ -205,8 +248,9 @@ static int give_port(struct service *service, struct client *client, const struc
 		return -EADDRINUSE;
 	if (port <= RTDIP_PRIVILEGED_MAX && client->who.uid != 0)
 		return -EACCES;
-	if (service->port_count == RTDIP_PORTS_MAX)
-		return -ENOSPC;
+	err = user_share_refuses(&port_share, TOOL, client->who.uid, ports_in_use(service, client->who.uid));
+	if (err)
+		return err;
 	if (!has_room(service, client->who.uid, bytes))
 		return -ENOBUFS;
 	if (service->owners[port].left || service->port_count + service->left_count == RTDIP_PORTS_MAX)
@@ -290,7 +334,7 @@ static void handle(struct service *service, struct client *client, const struct 
 	memcpy(about.mac, service->interface.mac, RTDIP_MAC_BYTES);
 	switch (request->verb) {
 	case RTDIP_HELLO:
-		descriptor = open_sending(service);
+		descriptor = give_handle(service, client);
 		about.result = descriptor < 0 ? descriptor : 0;
 		break;
 	case RTDIP_BIND:

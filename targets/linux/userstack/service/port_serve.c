@@ -14,6 +14,7 @@
 
 #include "config/options.h"
 #include "local_socket/port_local_socket.h"
+#include "local_socket/port_user_share.h"
 #include "service/port_netlink.h"
 #include "service/port_service.h"
 #include "service/serve.h"
@@ -75,6 +76,24 @@ static void drop_client(struct service *service, struct client *client)
 	*client = (struct client){ .connection = -1 };
 }
 
+/* What users share. A user's programs leave connections for `show`. */
+static struct user_share connection_share = { "connections", CLIENTS_MAX, 64, 128, 0 };
+static struct user_share program_share = { "programs", PATH_SLOTS, 8, 32, 0 };
+
+/* How many connections there are, or how many of them are programs'. */
+static struct user_use in_use(const struct service *service, uid_t uid, bool of_programs)
+{
+	struct user_use use = { 0, 0 };
+
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		const struct client *client = &service->clients[i];
+
+		if (client->connection >= 0 && (client->program || !of_programs))
+			user_use_add(&use, client->who.uid == uid);
+	}
+	return use;
+}
+
 static void admit(struct service *service)
 {
 	const int room_bytes = 2 * STACKD_SHOW_BYTES;
@@ -87,7 +106,8 @@ static void admit(struct service *service)
 			fail(service, "no program can be let in for now", connection);
 		return;
 	}
-	if (!client || setsockopt(connection, SOL_SOCKET, SO_SNDBUFFORCE, &room_bytes, sizeof(room_bytes)) < 0 ||
+	if (user_share_refuses(&connection_share, TOOL, who.uid, in_use(service, who.uid, false)) || !client ||
+	    setsockopt(connection, SOL_SOCKET, SO_SNDBUFFORCE, &room_bytes, sizeof(room_bytes)) < 0 ||
 	    watch(service, connection) != 0)
 		close(connection);
 	else
@@ -124,7 +144,10 @@ static bool hello(struct service *service, struct client *client, int page, stru
 	int descriptors[2] = { -1, -1 };
 	bool refused = client->program || (page >= 0 && !statistics_page_fits(page));
 
-	answer->result = refused ? -EINVAL : program_begin(service, client, answer, &descriptors[1]);
+	answer->result = refused ? -EINVAL
+				 : user_share_refuses(&program_share, TOOL, client->who.uid, in_use(service, client->who.uid, true));
+	if (answer->result == 0)
+		answer->result = program_begin(service, client, answer, &descriptors[1]);
 	if (answer->result == 0) {
 		interface_tell(service, answer);
 		descriptors[0] = client->program->socket;
