@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.patience import wait_until
-from tests.targets.userstack.stackd_lab import BIND, HELLO, RESOLVE, SHOW, StackdLab, bw_stackd
+from tests.targets.userstack.stackd_lab import BIND, HELLO, RESOLVE, SHOW, VERSION, StackdLab, bw_stackd
+from tests.targets.userstack.stackd_packets import PORT
 
 VERBS = (HELLO, BIND, RESOLVE, SHOW, 99)
 
@@ -35,6 +38,30 @@ def test_a_first_message_leaves_no_descriptors(driver_lab: StackdLab, given: int
     finally:
         os.close(nothing)
     wait_until(lambda: descriptors(driver_lab) <= before, "what has come to be closed")
+
+
+def waits(lab: StackdLab) -> int:
+    """Return how often the service has waited for something."""
+    status = Path(f"/proc/{lab.service.process.pid}/status").read_text()
+    return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
+def test_ports_of_all_that_have_ended_are_free_first(driver_lab: StackdLab) -> None:
+    """Before their veths are removed, which takes the kernel tens of milliseconds each."""
+    lab, udp = driver_lab, socket.IPPROTO_UDP
+    survivor = lab.connect()
+    ended = [lab.connect() for _ in range(16)]
+    last = lab.own_port(ended[-1], socket.SOCK_DGRAM, PORT)
+    before = waits(lab)
+    lab.service.process.send_signal(signal.SIGSTOP)
+    for each in ended:
+        each.close()
+    survivor.tell(BIND, VERSION, [last.fileno()], udp, 0, PORT, b"")
+    lab.service.process.send_signal(signal.SIGCONT)
+    assert survivor.answer(BIND).result == 0
+    waited = waits(lab) - before
+    wait_until(lambda: len(lab.veths()) == 1, "the veths to be gone")
+    assert waited < (waits(lab) - before) / 2
 
 
 TAKE_ALL = """

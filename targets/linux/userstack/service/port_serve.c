@@ -306,11 +306,12 @@ static int run(struct service *service)
 	int code = RUNNING;
 
 	while (code == RUNNING) {
-		int count = epoll_wait(service->epoll, events, EVENTS_MAX, -1);
+		int count = epoll_wait(service->epoll, events, EVENTS_MAX, service->left_count ? 0 : -1);
 
 		for (int i = 0; i < count && code == RUNNING; i++)
 			code = happen(service, events[i].data.fd);
 		statistics_look(service);
+		programs_remove_one(service); /* one by turn: others are answered in between, and the ports of all come first */
 	}
 	return code;
 }
@@ -418,6 +419,8 @@ int stackd_serve(const char *interface, const char *socket_path, int64_t group, 
 	for (int i = 0; i < CLIENTS_MAX; i++) {
 		if (service.clients[i].connection >= 0)
 			drop_client(&service, &service.clients[i]);
+	}
+	while (programs_remove_one(&service)) {
 	}
 	path_close(&service.path);
 	guard_end(service.guard);
