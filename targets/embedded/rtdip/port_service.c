@@ -21,22 +21,31 @@
 #include "bpf/port_bpf.h"
 #include "config/options.h"
 #include "local_socket/port_local_socket.h"
+#include "local_socket/port_user_share.h"
 #include "port_interface.h"
 #include "port_xdp.h"
 #include "rtdip.h"
 
 #define TOOL "bw-rtdip serve"
 
-enum { CLIENTS_MAX = 1024, EVENTS_MAX = 64, RUNNING = -1 };
+/* By turn of the loop as many ports are taken back as can be given. */
+enum { CLIENTS_MAX = 1024, EVENTS_MAX = RTDIP_TAKE_MAX, RUNNING = -1 };
+
+/* What users share. A user's handles leave connections for `show`. */
+static struct user_share connection_share = { "connections", CLIENTS_MAX, 64, 256, 0 };
+static struct user_share handle_share = { "handles", CLIENTS_MAX, 80, 240, 0 };
+static struct user_share port_share = { "ports", RTDIP_PORTS_MAX, 64, 512, 0 };
 
 struct client {
 	int connection; /* -1: free */
 	struct ucred who;
+	bool handle; /* it has said hello */
 };
 
 struct owner {
 	struct client *client; /* NULL: free */
 	uint32_t ring_bytes;
+	bool left;             /* free, but the kernel still has the ring of a client that has ended */
 };
 
 struct service {
@@ -47,7 +56,7 @@ struct service {
 	struct rtdip_kernel kernel;
 	struct client clients[CLIENTS_MAX];
 	struct owner owners[UINT16_MAX + 1];
-	int port_count;
+	int port_count, left_count;
 	uint16_t refused_version; /* the last one that was said */
 	char text[RTDIP_SHOW_BYTES];
 };
@@ -81,21 +90,68 @@ static struct client *client_of(struct service *service, int connection)
 	return NULL;
 }
 
+/* Take back a port of a client that lives: when it is told so nothing comes into the ring any more. */
 static void take_port(struct service *service, uint16_t port)
 {
-	rtdip_kernel_take(&service->kernel, port);
+	rtdip_kernel_take(&service->kernel, &port, 1);
 	service->owners[port].client = NULL;
 	service->port_count--;
+}
+
+/* Take back ports that ended clients have left, from one on: no more than one answer may wait for. */
+static void take_left(struct service *service, uint16_t first)
+{
+	uint16_t ports[RTDIP_TAKE_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i <= UINT16_MAX && count < RTDIP_TAKE_MAX && service->left_count; i++) {
+		uint16_t port = (uint16_t)(first + i);
+
+		if (!service->owners[port].left)
+			continue;
+		service->owners[port].left = false;
+		service->left_count--;
+		ports[count++] = port;
+	}
+	rtdip_kernel_take(&service->kernel, ports, count);
 }
 
 static void drop_client(struct service *service, struct client *client)
 {
 	for (int port = 1; port <= UINT16_MAX && service->port_count; port++) {
-		if (service->owners[port].client == client)
-			take_port(service, (uint16_t)port);
+		if (service->owners[port].client != client)
+			continue;
+		service->owners[port] = (struct owner){ .left = true };
+		service->port_count--;
+		service->left_count++;
 	}
 	close(client->connection);
 	client->connection = -1;
+}
+
+/* How many connections there are, or how many of them are handles. */
+static struct user_use clients_in_use(const struct service *service, uid_t uid, bool of_handles)
+{
+	struct user_use use = { 0, 0 };
+
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		const struct client *client = &service->clients[i];
+
+		if (client->connection >= 0 && (client->handle || !of_handles))
+			user_use_add(&use, client->who.uid == uid);
+	}
+	return use;
+}
+
+static struct user_use ports_in_use(const struct service *service, uid_t uid)
+{
+	struct user_use use = { 0, 0 };
+
+	for (int port = 1; port <= UINT16_MAX; port++) {
+		if (service->owners[port].client)
+			user_use_add(&use, service->owners[port].client->who.uid == uid);
+	}
+	return use;
 }
 
 static void admit(struct service *service)
@@ -109,10 +165,11 @@ static void admit(struct service *service)
 			fail(service, "no program can be let in for now", connection);
 		return;
 	}
-	if (!client || local_watch(service->epoll, connection) != 0)
+	if (user_share_refuses(&connection_share, TOOL, who.uid, clients_in_use(service, who.uid, false)) || !client ||
+	    local_watch(service->epoll, connection) != 0)
 		close(connection);
 	else
-		*client = (struct client){ connection, who };
+		*client = (struct client){ connection, who, false };
 }
 
 /*
@@ -139,6 +196,16 @@ static int open_sending(const struct service *service)
 		close(sending);
 		return err;
 	}
+	return sending;
+}
+
+/* Let a client send. Return a descriptor, or -errno. */
+static int give_handle(const struct service *service, struct client *client)
+{
+	int err = client->handle ? 0 : user_share_refuses(&handle_share, TOOL, client->who.uid, clients_in_use(service, client->who.uid, true));
+	int sending = err ? err : open_sending(service);
+
+	client->handle = client->handle || sending >= 0;
 	return sending;
 }
 
@@ -181,17 +248,20 @@ static int give_port(struct service *service, struct client *client, const struc
 		return -EADDRINUSE;
 	if (port <= RTDIP_PRIVILEGED_MAX && client->who.uid != 0)
 		return -EACCES;
-	if (service->port_count == RTDIP_PORTS_MAX)
-		return -ENOSPC;
+	err = user_share_refuses(&port_share, TOOL, client->who.uid, ports_in_use(service, client->who.uid));
+	if (err)
+		return err;
 	if (!has_room(service, client->who.uid, bytes))
 		return -ENOBUFS;
+	if (service->owners[port].left || service->port_count + service->left_count == RTDIP_PORTS_MAX)
+		take_left(service, port);
 	*ring = rtdip_kernel_ring(bytes);
 	if (*ring < 0)
 		return *ring;
 	err = rtdip_kernel_give(&service->kernel, port, *ring);
 	if (err)
 		return err;
-	service->owners[port] = (struct owner){ client, bytes };
+	service->owners[port] = (struct owner){ .client = client, .ring_bytes = bytes };
 	service->port_count++;
 	return port;
 }
@@ -264,7 +334,7 @@ static void handle(struct service *service, struct client *client, const struct 
 	memcpy(about.mac, service->interface.mac, RTDIP_MAC_BYTES);
 	switch (request->verb) {
 	case RTDIP_HELLO:
-		descriptor = open_sending(service);
+		descriptor = give_handle(service, client);
 		about.result = descriptor < 0 ? descriptor : 0;
 		break;
 	case RTDIP_BIND:
@@ -343,10 +413,12 @@ static int run(struct service *service)
 	int code = RUNNING;
 
 	while (code == RUNNING) {
-		int count = epoll_wait(service->epoll, events, EVENTS_MAX, -1);
+		int count = epoll_wait(service->epoll, events, EVENTS_MAX, service->left_count ? 0 : -1);
 
 		for (int i = 0; i < count && code == RUNNING; i++)
 			code = happen(service, events[i].data.fd);
+		if (service->left_count)
+			take_left(service, 0);
 	}
 	return code;
 }

@@ -98,12 +98,19 @@ int rtdip_kernel_give(struct rtdip_kernel *kernel, uint16_t port, int ring)
 	return err;
 }
 
-void rtdip_kernel_take(struct rtdip_kernel *kernel, uint16_t port)
+void rtdip_kernel_take(struct rtdip_kernel *kernel, const uint16_t *ports, uint32_t count)
 {
-	const uint16_t key = htons(port);
+	uint16_t keys[RTDIP_TAKE_MAX] = { 0 };
+	bool one_by_one;
 
-	bpf_map_delete(kernel->ports, &key);
-	bpf_map_delete(kernel->port_counts, &key);
+	for (uint32_t i = 0; i < count; i++)
+		keys[i] = htons(ports[i]);
+	one_by_one = bpf_map_delete_all(kernel->ports, keys, count) != 0; /* before Linux 5.19 */
+	for (uint32_t i = 0; i < count; i++) {
+		if (one_by_one)
+			bpf_map_delete(kernel->ports, &keys[i]);
+		bpf_map_delete(kernel->port_counts, &keys[i]);
+	}
 }
 
 void rtdip_kernel_counts(const struct rtdip_kernel *kernel, uint64_t counts[RTDIP_COUNTS])

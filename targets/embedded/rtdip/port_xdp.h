@@ -11,7 +11,7 @@
 
 #include "frame.h"
 
-enum { RTDIP_PORTS_MAX = 1024 };
+enum { RTDIP_PORTS_MAX = 1024, RTDIP_TAKE_MAX = 64 };
 
 struct rtdip_kernel {
 	int ports, port_counts, counts, address; /* maps */
@@ -38,8 +38,13 @@ int rtdip_kernel_ring(uint32_t bytes);
 
 /** Let a port's frames go into a ring from now on; the map holds it. @return 0 or -errno */
 int rtdip_kernel_give(struct rtdip_kernel *kernel, uint16_t port, int ring);
-/** Let nobody have a port. */
-void rtdip_kernel_take(struct rtdip_kernel *kernel, uint16_t port);
+/**
+ * Let nobody have these ports. From then on nothing comes into their rings: it waits for that once (8 to 16 ms); a kernel before
+ * 6.8 waits for each port.
+ *
+ * @param count up to RTDIP_TAKE_MAX
+ */
+void rtdip_kernel_take(struct rtdip_kernel *kernel, const uint16_t *ports, uint32_t count);
 
 void rtdip_kernel_counts(const struct rtdip_kernel *kernel, uint64_t counts[RTDIP_COUNTS]);
 /** Return 0, or -errno where nobody has the port. */

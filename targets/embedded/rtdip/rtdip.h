@@ -59,7 +59,7 @@ enum {
  * @param flags        RTDIP_BYPASS_QDISC, or 0
  * @param handle       receives it; NULL on failure
  * @return 0 (rtdip_close frees it), -ENOENT or -ECONNREFUSED (no service), -EACCES, -EPROTO (a service of another
- *         version, which `bw-rtdip show` names), -ENOMEM
+ *         version, which `bw-rtdip show` names), -EDQUOT (the user has 240 handles), -ENOSPC (no handle is left), -ENOMEM
  */
 int rtdip_open(const char *socket_path, unsigned int flags, struct rtdip **handle);
 /** Close a handle, once; NULL does no harm. */
@@ -71,7 +71,8 @@ void rtdip_close(struct rtdip *handle);
  * @param port        1..65535; 0: any that is free
  * @param ring_bytes  a power of two, RTDIP_RING_MIN_BYTES..RTDIP_RING_MAX_BYTES; 0: RTDIP_RING_BYTES
  * @return the port, -EADDRINUSE, -EACCES (a privileged one), -EINVAL, -EMFILE (RTDIP_HANDLE_PORTS_MAX), -EBUSY (read what has come
- *         first), -ENOBUFS (RTDIP_USER_RINGS_BYTES), -ENOSPC (no port is left), -ENOMEM, -EPIPE (no service)
+ *         first), -ENOBUFS (RTDIP_USER_RINGS_BYTES), -EDQUOT (the user has 512 ports), -ENOSPC (no port is left),
+ *         -ENOMEM, -EPIPE (no service)
  */
 int rtdip_bind(struct rtdip *handle, uint16_t port, uint32_t ring_bytes);
 

@@ -56,6 +56,13 @@ int bpf_map_delete(int map, const void *key)
 	return bpf(BPF_MAP_DELETE_ELEM, &attributes);
 }
 
+int bpf_map_delete_all(int map, const void *keys, uint32_t count)
+{
+	union bpf_attr attributes = { .batch = { .map_fd = (uint32_t)map, .keys = pointer(keys), .count = count } };
+
+	return bpf(BPF_MAP_DELETE_BATCH, &attributes);
+}
+
 static int map_named(const struct bpf_named_map *maps, const char *name)
 {
 	for (; maps->name; maps++) {

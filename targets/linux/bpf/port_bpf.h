@@ -49,6 +49,8 @@ int bpf_make_map(enum bpf_map_type type, const char *name, uint32_t key_bytes, u
 int bpf_map_update(int map, const void *key, const void *value, uint64_t flags);
 int bpf_map_look_up(int map, const void *key, void *value);
 int bpf_map_delete(int map, const void *key);
+/** Delete entries, in one call. @return 0; -errno: some may be left, and of all where this kernel cannot */
+int bpf_map_delete_all(int map, const void *keys, uint32_t count);
 
 /**
  * Load a program.

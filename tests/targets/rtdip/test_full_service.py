@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -57,10 +58,19 @@ def test_a_user_s_rings_take_so_much_memory_and_no_more(
                 of_root.bind(ring_bytes=ring_bytes)
 
 
+def waits(process: int) -> int:
+    """Return how often a process has waited for something."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
 def test_all_ports_that_there_are_are_shown(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole, in one answer; who asks for one more is told that there is none."""
+    """Whole, in one answer; who asks for one more is told that there is none.
+
+    When they are given back at once, others are answered before the kernel has let each of them go.
+    """
     library = repository / ".build" / "linux" / "traffic-gen" / "librtdip.so"
     monkeypatch.setenv("RTDIP_LIBRARY", str(library))
     with RtdipLab(bw_rtdip(repository), tmp_path) as lab, contextlib.ExitStack() as held:
@@ -76,3 +86,56 @@ def test_all_ports_that_there_are_are_shown(
         further = held.enter_context(Handle(lab.folder / lab.far))
         with pytest.raises(RtdipError, match="ENOSPC"):
             further.bind(ring_bytes=RING_MIN_BYTES)
+        service = lab.services[lab.far].process.pid
+        before = waits(service)
+        for handle in handles:
+            handle.close()
+        assert ports(lab.show(lab.far)) == []
+        assert waits(service) - before < PORTS_MAX // 4
+        again = [further.bind(port, ring_bytes=RING_MIN_BYTES) for port in given[:HANDLE_PORTS_MAX]]
+        assert ports(lab.show(lab.far)) == again
+
+
+TAKE_ALL = """
+import os, socket, struct, sys
+os.setgroups([]); os.setgid(1234); os.setuid(1001)
+def connect():
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); made.connect(sys.argv[1]); return made
+def result(made, verb, port=0):
+    try:
+        made.send(struct.pack("=IIHH", verb, 4096, port, 1))
+        data, descriptors, _, _ = socket.recv_fds(made, 2**19, 2)
+    except ConnectionError:
+        return None
+    for each in descriptors: os.close(each)
+    return struct.unpack_from("=i", data)[0] if data else None
+HELLO, BIND, SHOW = 0, 1, 3
+ports = [result(one, BIND, 2000 + i) for one in [connect()] for i in range(514)]
+print(*(each for each in ports if each < 0))
+handles = [connect() for _ in range(242)]
+print(*(each for each in (result(one, HELLO) for one in handles) if each))
+shown = result(connect(), SHOW)
+idle = [connect() for _ in range(1024)]
+print(shown, result(idle[-1], SHOW), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_user_has_so_much_of_a_service_and_no_more(
+    repository: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ports, handles and connections, however idle: root is served, and `show` has what handles leave."""
+    monkeypatch.setenv("RTDIP_LIBRARY", str(repository / ".build" / "linux" / "traffic-gen" / "librtdip.so"))
+    with RtdipLab(bw_rtdip(repository), open_folder, "--group", "1234") as lab:
+        argv = ["prlimit", "--nofile=4096:4096", sys.executable, "-c", TAKE_ALL, str(lab.folder / lab.far)]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout
+            refused = str(-errno.EDQUOT)
+            lines = [process.stdout.readline().split() for _ in range(3)]
+            assert lines == [[refused] * 2, [refused] * 2, ["0", "None"]]
+            with Handle(lab.folder / lab.far) as of_root:
+                own_port = of_root.bind(ring_bytes=RING_MIN_BYTES)
+                assert own_port in ports(lab.show(lab.far))
+        said = lab.services[lab.far].errors()
+        for what, count in (("ports", 512), ("handles", 240), ("connections", 256)):
+            assert said.count(f"user 1001 has no more {what}: {count} in use") == 1

@@ -155,6 +155,13 @@ class Program:
         ip: bytes = b"",
     ) -> Answer:
         """Ask, and return the answer; events that come before it are kept."""
+        self.tell(verb, version, given, protocol, family, port, ip)
+        return self.answer(verb)
+
+    def tell(
+        self, verb: int, version: int, given: Sequence[int], protocol: int, family: int, port: int, ip: bytes
+    ) -> None:
+        """Ask, and wait for nothing."""
         self._number += 1
         fields = protocol, family, port, ip
         request = _REQUEST.pack(version, verb, self._number, *fields)
@@ -162,6 +169,9 @@ class Program:
             socket.send_fds(self.connection, [request], list(given))
         else:
             self.connection.send(request)
+
+    def answer(self, verb: int) -> Answer:
+        """Return the answer to what was asked last."""
         while True:
             answer = self._read()
             if answer.number:

@@ -56,8 +56,8 @@ def test_a_killed_program_leaves_nothing(driver_lab: StackdLab) -> None:
     killed.kill()
     killed.wait()
     wait_until(lambda: len(lab.show()["programs"]) == 1, "the program to be gone")
-    assert lab.veths() == veths
-    assert kernel_things(lab) == with_survivor
+    wait_until(lambda: lab.veths() == veths, "its veth to be gone")
+    wait_until(lambda: kernel_things(lab) == with_survivor, "its programs and maps to be gone")
     assert [each["port"] for each in lab.show()["ports"]] == [PORT + 1]
     assert lab.show()["frames"]["in"] == 1, "the totals outlive programs"
     kernels = lab.socket(lab.own, socket.SOCK_DGRAM, OWN[4], PORT)

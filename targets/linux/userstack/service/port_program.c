@@ -162,6 +162,8 @@ static uint32_t free_number(struct service *service)
 		if (service->clients[i].program)
 			taken[service->clients[i].program->path.number % PATH_SLOTS] = true;
 	}
+	for (int slot = 0; slot < PATH_SLOTS; slot++)
+		taken[slot] = taken[slot] || service->left[slot];
 	for (int tries = 0; tries < PATH_SLOTS + 1; tries++) {
 		uint32_t number = ++service->last_number;
 
@@ -174,11 +176,14 @@ static uint32_t free_number(struct service *service)
 int program_begin(struct service *service, struct client *client, struct stackd_answer *answer, int *memory)
 {
 	uint32_t number = free_number(service);
-	struct program *program = number ? calloc(1, sizeof(*program)) : NULL;
+	struct program *program;
 	int err;
 
+	if (!number && programs_remove_one(service))
+		number = free_number(service);
 	if (!number)
 		return -ENOSPC;
+	program = calloc(1, sizeof(*program));
 	if (!program)
 		return -ENOMEM;
 	program->path = (struct path_program){ number, 0, -1, -1, -1, -1 };
@@ -201,7 +206,6 @@ int program_begin(struct service *service, struct client *client, struct stackd_
 void program_end(struct service *service, struct client *client)
 {
 	struct program *program = client->program;
-	const uint32_t slot = program->path.number % PATH_SLOTS;
 	struct traffic traffic;
 
 	ports_free(service, program->path.number);
@@ -213,6 +217,17 @@ void program_end(struct service *service, struct client *client)
 	}
 	statistics_add(service->ended_counts, program->counts);
 	service->programs_ended++;
+	service->left[program->path.number % PATH_SLOTS] = program;
+	service->left_count++;
+	client->program = NULL;
+}
+
+static void remove_left(struct service *service, uint32_t slot)
+{
+	struct program *program = service->left[slot];
+
+	service->left[slot] = NULL;
+	service->left_count--;
 	if (program->path.card_index)
 		netlink_delete_interface(service->netlink, program->path.card_index);
 	guard_tell(service->guard, slot, 0);
@@ -220,7 +235,17 @@ void program_end(struct service *service, struct client *client)
 	if (program->socket >= 0)
 		close(program->socket);
 	free(program);
-	client->program = NULL;
+}
+
+bool programs_remove_one(struct service *service)
+{
+	for (uint32_t slot = 0; slot < PATH_SLOTS; slot++) {
+		if (service->left[slot]) {
+			remove_left(service, slot);
+			return true;
+		}
+	}
+	return false;
 }
 
 void program_traffic(const struct service *service, const struct program *program, struct traffic *traffic)

@@ -14,6 +14,7 @@
 
 #include "config/options.h"
 #include "local_socket/port_local_socket.h"
+#include "local_socket/port_user_share.h"
 #include "service/port_netlink.h"
 #include "service/port_service.h"
 #include "service/serve.h"
@@ -75,6 +76,24 @@ static void drop_client(struct service *service, struct client *client)
 	*client = (struct client){ .connection = -1 };
 }
 
+/* What users share. A user's programs leave connections for `show`. */
+static struct user_share connection_share = { "connections", CLIENTS_MAX, 64, 128, 0 };
+static struct user_share program_share = { "programs", PATH_SLOTS, 8, 32, 0 };
+
+/* How many connections there are, or how many of them are programs'. */
+static struct user_use in_use(const struct service *service, uid_t uid, bool of_programs)
+{
+	struct user_use use = { 0, 0 };
+
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		const struct client *client = &service->clients[i];
+
+		if (client->connection >= 0 && (client->program || !of_programs))
+			user_use_add(&use, client->who.uid == uid);
+	}
+	return use;
+}
+
 static void admit(struct service *service)
 {
 	const int room_bytes = 2 * STACKD_SHOW_BYTES;
@@ -87,7 +106,8 @@ static void admit(struct service *service)
 			fail(service, "no program can be let in for now", connection);
 		return;
 	}
-	if (!client || setsockopt(connection, SOL_SOCKET, SO_SNDBUFFORCE, &room_bytes, sizeof(room_bytes)) < 0 ||
+	if (user_share_refuses(&connection_share, TOOL, who.uid, in_use(service, who.uid, false)) || !client ||
+	    setsockopt(connection, SOL_SOCKET, SO_SNDBUFFORCE, &room_bytes, sizeof(room_bytes)) < 0 ||
 	    watch(service, connection) != 0)
 		close(connection);
 	else
@@ -124,7 +144,10 @@ static bool hello(struct service *service, struct client *client, int page, stru
 	int descriptors[2] = { -1, -1 };
 	bool refused = client->program || (page >= 0 && !statistics_page_fits(page));
 
-	answer->result = refused ? -EINVAL : program_begin(service, client, answer, &descriptors[1]);
+	answer->result = refused ? -EINVAL
+				 : user_share_refuses(&program_share, TOOL, client->who.uid, in_use(service, client->who.uid, true));
+	if (answer->result == 0)
+		answer->result = program_begin(service, client, answer, &descriptors[1]);
 	if (answer->result == 0) {
 		interface_tell(service, answer);
 		descriptors[0] = client->program->socket;
@@ -180,10 +203,10 @@ static bool handle(struct service *service, struct client *client, const struct 
 	return request->verb == STACKD_BIND && answer.result == 0;
 }
 
-/* Take the descriptors of a message. Return how many. */
-static int take_given(struct msghdr *message, int given[GIVEN_MAX])
+/* Take the descriptor that came with a message. Return it, or -1: none came, or several, which nothing asks for, and they are closed. */
+static int take_given(struct msghdr *message)
 {
-	int count = 0;
+	int given[GIVEN_MAX] = { -1 }, count = 0;
 
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
 		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
@@ -191,7 +214,11 @@ static int take_given(struct msghdr *message, int given[GIVEN_MAX])
 		count = (int)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 		memcpy(given, CMSG_DATA(part), (size_t)count * sizeof(int));
 	}
-	return count;
+	if (count <= 1)
+		return given[0];
+	for (int i = 0; i < count; i++)
+		close(given[i]);
+	return -1;
 }
 
 static void serve_client(struct service *service, struct client *client)
@@ -204,20 +231,18 @@ static void serve_client(struct service *service, struct client *client)
 	struct iovec part = { &request, sizeof(request) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
 	ssize_t length = recvmsg(client->connection, &message, MSG_CMSG_CLOEXEC);
-	int given[GIVEN_MAX] = { -1 }, given_count;
+	int given;
 	bool kept = false;
 
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	given_count = length < 0 ? 0 : take_given(&message, given);
+	given = length < 0 ? -1 : take_given(&message);
 	if (length == (ssize_t)sizeof(request) && !(message.msg_flags & MSG_TRUNC))
-		kept = handle(service, client, &request, given_count == 1 ? given[0] : -1);
+		kept = handle(service, client, &request, given);
 	else
 		drop_client(service, client); /* it has ended, or speaks something else */
-	for (int i = 0; i < given_count; i++) {
-		if (!kept)
-			close(given[i]);
-	}
+	if (given >= 0 && !kept)
+		close(given);
 }
 
 /* Take over what has changed of the interface. Return RUNNING, or an exit code. */
@@ -281,11 +306,12 @@ static int run(struct service *service)
 	int code = RUNNING;
 
 	while (code == RUNNING) {
-		int count = epoll_wait(service->epoll, events, EVENTS_MAX, -1);
+		int count = epoll_wait(service->epoll, events, EVENTS_MAX, service->left_count ? 0 : -1);
 
 		for (int i = 0; i < count && code == RUNNING; i++)
 			code = happen(service, events[i].data.fd);
 		statistics_look(service);
+		programs_remove_one(service); /* one by turn: others are answered in between, and the ports of all come first */
 	}
 	return code;
 }
@@ -393,6 +419,8 @@ int stackd_serve(const char *interface, const char *socket_path, int64_t group, 
 	for (int i = 0; i < CLIENTS_MAX; i++) {
 		if (service.clients[i].connection >= 0)
 			drop_client(&service, &service.clients[i]);
+	}
+	while (programs_remove_one(&service)) {
 	}
 	path_close(&service.path);
 	guard_end(service.guard);

@@ -78,6 +78,8 @@ struct service {
 	struct path path;
 	struct client clients[CLIENTS_MAX];
 	struct port ports[PROTOCOLS][PATH_PORTS];
+	struct program *left[PATH_SLOTS]; /* of programs that have ended: what is not removed yet, by slot */
+	int left_count;
 	struct traffic ended; /* of programs that have ended */
 	uint64_t ended_counts[PROGRAM_COUNTS], programs_ended;
 
@@ -116,7 +118,10 @@ int namespaces_without_ipv6(const char *interface);
  * @param memory  receives a descriptor of the memory, which the caller closes
  */
 int program_begin(struct service *service, struct client *client, struct stackd_answer *answer, int *memory);
+/** Take a program's ports back, and its counts over. What costs more, tens of milliseconds, is left: programs_remove_one. */
 void program_end(struct service *service, struct client *client);
+/** Remove the rest of one program that has ended. @return whether there was one */
+bool programs_remove_one(struct service *service);
 void program_traffic(const struct service *service, const struct program *program, struct traffic *traffic);
 void traffic_add(struct traffic *sum, const struct traffic *more);
 /** Let all veths have the interface's MTU. */

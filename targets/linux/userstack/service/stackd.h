@@ -51,7 +51,7 @@ struct stackd_answer {
 	uint32_t verb, number;
 	/*
 	 * 0 or -errno; of all verbs -EPROTO (another version), and but for HELLO, SHOW and STATISTICS -EINVAL before a HELLO. HELLO:
-	 * -ENOSPC (too many programs), -EINVAL (a page that is none). STATISTICS: -EALREADY (the one before has no answer yet).
+	 * -ENOSPC (too many programs), -EDQUOT (of this user), -EINVAL (a page that is none). STATISTICS: -EALREADY (the one before has no answer yet).
 	 * BIND: -EADDRINUSE (another program has it), -EINVAL (the socket is not bound to it, on any address or one of the
 	 * interface's, in the interface's namespace); packets to other addresses stay the kernel's, those of the other family, too, but
 	 * of :: without IPV6_V6ONLY. Again by its owner it is 0: of another address of the family the port is the program's on all
