@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.targets.userstack.accel_lab import AccelLab
-from tests.targets.userstack.test_accel_corners import as_by_the_kernel
+from tests.targets.userstack.test_accel import for_family
+from tests.targets.userstack.test_accel_corners import FAR_END, as_by_the_kernel
 
 SAID = """
 def said(call, *arguments):
@@ -96,3 +98,78 @@ for sock in connected(), datagrams():
         call("epoll_ctl", outer, operation, epoll.fileno(), ctypes.byref(Event(events, 7)))
 """
     as_by_the_kernel(lab, near)
+
+
+def test_flags_that_say_nothing_to_a_socket_are_ignored(lab: AccelLab) -> None:
+    """All but the last, the kernel's own, and what is refused: urgent data, MSG_MORE of UDP, MSG_FASTOPEN."""
+    near = f"""{SAID}
+REFUSED = socket.MSG_OOB | socket.MSG_MORE | 0x20000000
+def comes():
+    sock.send(b"|")
+    pieces = []
+    while not pieces or not pieces[-1].endswith(b"|"):
+        pieces.append(sock.recv(100))
+    return pieces if sock.type == socket.SOCK_DGRAM else b"".join(pieces)
+def receive(call, *arguments):
+    sock.send(b"some")
+    select.select([sock], [], [])
+    received = said(call, 4, *arguments)
+    return (len(received[0]), received[2]) if type(received) is tuple else len(received)
+for sock in connected(), datagrams():
+    for bit in range(31):
+        flag = 1 << bit
+        if not flag & REFUSED:
+            print(bit, said(sock.send, b"ab", flag), said(sock.sendmsg, [b"c"], [], flag), comes())
+        if flag != socket.MSG_ERRQUEUE:
+            print(bit, receive(sock.recv, flag), receive(sock.recvmsg, 0, flag), comes())
+"""
+    as_by_the_kernel(lab, near)
+
+
+def test_tcp_info_is_as_long_as_the_kernels(lab: AccelLab) -> None:
+    near = """
+peer = connected()
+peer.sendall(b"data")
+print(peer.recv(10))
+def info(length):
+    return peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, length)
+print([len(info(length)) for length in (1, 7, 8, 103, 104, 105, 192, 232, 248, 256, 1000, 1024)])
+whole, (state, sent, window) = info(1024), (0, 136, 228)
+number = lambda at: int.from_bytes(whole[at : at + 4], sys.byteorder)
+print(whole[state], 2 <= number(sent) < 10, number(window) > 10000, info(8) == whole[:8])
+"""
+    as_by_the_kernel(lab, near)
+
+
+ASYNC = {
+    "fcntl": "fcntl.fcntl(sock, fcntl.F_SETFL, fcntl.fcntl(sock, fcntl.F_GETFL) | fcntl.FASYNC)",
+    "ioctl": "fcntl.ioctl(sock, 0x5452, (1).to_bytes(4, sys.byteorder))",
+    "option": "sock.setsockopt(socket.SOL_SOCKET, 60, 1)",
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"), [("fcntl", "O_ASYNC"), ("ioctl", "O_ASYNC"), ("option", "option 60")]
+)
+def test_what_would_be_without_effect_is_refused_by_name(lab: AccelLab, asked: str, named: str) -> None:
+    """Before the stack has the socket it is the kernel's with that."""
+    near = f"""
+import fcntl
+def connected(before):
+    sock = socket.socket()
+    if before:
+        {ASYNC[asked]}
+    sock.connect((FAR, 5001))
+    try:
+        {ASYNC[asked]}
+        return "done"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+print(connected(False), connected(True))
+"""
+    far = lab.python(lab.far, for_family(FAR_END, 4)).ready()
+    out, err = lab.python(lab.near, for_family(near, 4)).process.communicate(timeout=HANG_S)
+    far.result()
+    assert out == ("ENOPROTOOPT" if asked == "option" else "EINVAL") + " done\n", err
+    assert [named in line for line in err.splitlines()] == [True, True], err
+    assert err.splitlines()[1].endswith(": the kernel's stack has the socket"), err
