@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.targets.userstack.accel_lab import AccelLab
-from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks
+from tests.targets.userstack.test_accel import SERVER, assert_same, both_stacks, for_family
 
 HEAD = """
 import struct
@@ -98,3 +98,56 @@ say("connect", peer, (FAR, 5001))
 reset(server.accept()[0])
 """
     assert_same(both_stacks(lab, near, far, family, near_serves=False, same_calls=False))
+
+
+@pytest.mark.parametrize("again", ["here", "by another program"])
+@pytest.mark.parametrize("bind", ["NEAR", '""'])
+def test_a_listener_that_is_closed_leaves_its_port_at_once(lab: AccelLab, again: str, bind: str) -> None:
+    """As by the kernel, also with connections that nobody has accepted; the port is the stack's again."""
+    near = f"""
+def listen():
+    server = socket.socket()
+    server.bind(({bind}, 5077))
+    server.listen()
+    return server
+if "again" not in ARGUMENTS:
+    for _ in range(3):
+        listen().close()
+    server = listen()
+    print("ready", flush=True)
+    select.select([server], [], [])
+    server.close()
+    if {again!r} != "here":
+        sys.stdin.readline()
+        sys.exit()
+server = listen()
+print("again", flush=True)
+peer, _ = server.accept()
+peer.sendall(peer.recv(100))
+peer.recv(1)
+"""
+    far = """
+try: # the reset may come before connect() has ended
+    print(socket.create_connection((NEAR, 5077)).recv(1))
+except ConnectionResetError:
+    print("reset")
+sys.stdin.readline()
+second = socket.create_connection((NEAR, 5077))
+second.sendall(b"heard")
+print(second.recv(100))
+"""
+    near, far = for_family(near, 4), for_family(far, 4)
+    said: list[list[str]] = []
+    for kernel in (True, False):
+        server = lab.python(lab.near, near, kernel=kernel).ready()
+        client = lab.python(lab.far, far, kernel=True)
+        said.append([client.line()])
+        other = server if again == "here" else lab.python(lab.near, near, "again", kernel=kernel)
+        said[-1].append(other.line())
+        client.tell("now")
+        said[-1].append(client.result())
+        other.result()
+        if other is not server:
+            server.tell("end")
+            server.result()
+    assert said[0] == said[1] == ["reset", "again", "b'heard'\n"]

@@ -14,6 +14,7 @@
 #include "port_children.h"
 #include "port_engine.h"
 #include "port_epoll.h"
+#include "port_options.h"
 #include "port_parent.h"
 #include "port_private.h"
 #include "port_sockets.h"
@@ -123,6 +124,20 @@ static void set_nonblocking(int fd, bool nonblocking)
 	}
 }
 
+/* Whether signals when a socket is ready can be had. @return 0, or -1 with errno */
+static int set_async(int fd)
+{
+	struct open_socket *sock = calls_enter_as_it_is(fd);
+
+	return sock ? (int)calls_unlock(options_set_async(sock)) : 0;
+}
+
+/* What a call of fcntl is to change here first. */
+static int prepare_fcntl(int fd, int command, const void *argument)
+{
+	return command == F_SETFL && (intptr_t)argument & O_ASYNC ? set_async(fd) : 0;
+}
+
 /* What a call of fcntl has changed here. */
 static int note_fcntl(int fd, int command, void *argument, int result)
 {
@@ -144,7 +159,7 @@ EXPORT int fcntl(int fd, int command, ...)
 	va_start(arguments, command);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
-	return note_fcntl(fd, command, argument, libc_calls()->fcntl(fd, command, argument));
+	return prepare_fcntl(fd, command, argument) ? -1 : note_fcntl(fd, command, argument, libc_calls()->fcntl(fd, command, argument));
 }
 
 EXPORT int fcntl64(int fd, int command, ...)
@@ -155,7 +170,7 @@ EXPORT int fcntl64(int fd, int command, ...)
 	va_start(arguments, command);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
-	return note_fcntl(fd, command, argument, libc_calls()->fcntl64(fd, command, argument));
+	return prepare_fcntl(fd, command, argument) ? -1 : note_fcntl(fd, command, argument, libc_calls()->fcntl64(fd, command, argument));
 }
 
 /* Bytes that wait, to be read (FIONREAD) or to be acknowledged (TIOCOUTQ); or -errno. */
@@ -194,6 +209,8 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 		}
 		wait_unlock();
 	}
+	if (request == FIOASYNC && *(const int *)argument && set_async(fd))
+		return -1;
 	result = libc_calls()->ioctl(fd, request, argument);
 	if (result == 0 && request == FIONBIO)
 		set_nonblocking(fd, *(const int *)argument != 0);

@@ -209,6 +209,16 @@ static bool reaches(const struct epoll *from, const struct epoll *to, int depth)
 	return false;
 }
 
+/* EPOLLEXCLUSIVE is of a watch that is new and stays as it is, of a socket alone, with few others. */
+static bool exclusive_fits(int operation, const struct watch *watch, const struct epoll *inner, uint32_t events)
+{
+	const uint32_t others = EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE;
+
+	if (operation == EPOLL_CTL_MOD)
+		return !((events | watch->event.events) & EPOLLEXCLUSIVE);
+	return operation != EPOLL_CTL_ADD || !(events & EPOLLEXCLUSIVE) || (!inner && !(events & ~others));
+}
+
 int epoll_control(struct epoll *epoll, int epoll_fd, int operation, int fd, struct epoll_event *event)
 {
 	struct open_socket *sock = sockets_find(fd);
@@ -226,6 +236,8 @@ int epoll_control(struct epoll *epoll, int epoll_fd, int operation, int fd, stru
 		return operation == EPOLL_CTL_ADD ? -EEXIST : -ENOENT;
 	if (operation != EPOLL_CTL_DEL && !event)
 		return -EFAULT;
+	if (operation != EPOLL_CTL_DEL && !exclusive_fits(operation, watch, inner, event->events))
+		return -EINVAL;
 	if (inner && operation == EPOLL_CTL_ADD && reaches(inner, epoll, 1))
 		return inner == epoll ? -EINVAL : -ELOOP;
 	if ((!sock || sockets_kernel_takes_part(sock)) && libc_calls()->epoll_ctl(epoll_fd, operation, fd, event))

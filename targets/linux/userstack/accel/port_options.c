@@ -13,6 +13,7 @@
 #include "port_libc.h"
 #include "port_say.h"
 #include "port_sockets.h"
+#include "port_tcp_info.h"
 
 enum { ANY = 0, STREAM = SOCK_STREAM };
 
@@ -42,7 +43,7 @@ static const struct row {
 static const struct { int level, name; } hints[] = {
 	{ SOL_SOCKET, SO_PRIORITY }, { SOL_SOCKET, SO_BUSY_POLL }, { SOL_SOCKET, SO_PREFER_BUSY_POLL },
 	{ SOL_SOCKET, SO_BUSY_POLL_BUDGET }, { SOL_SOCKET, SO_INCOMING_CPU }, { SOL_SOCKET, SO_BROADCAST },
-	{ SOL_SOCKET, SO_ZEROCOPY }, { IPPROTO_TCP, TCP_QUICKACK }, { IPPROTO_TCP, TCP_DEFER_ACCEPT },
+	{ IPPROTO_TCP, TCP_QUICKACK }, { IPPROTO_TCP, TCP_DEFER_ACCEPT },
 	{ IPPROTO_TCP, TCP_CORK }, { IPPROTO_TCP, TCP_FASTOPEN }, { IPPROTO_TCP, TCP_CONGESTION },
 	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT }, { IPPROTO_TCP, TCP_WINDOW_CLAMP }, { IPPROTO_IP, IP_MTU_DISCOVER },
 	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT }, { IPPROTO_IPV6, IPV6_MTU_DISCOVER },
@@ -213,6 +214,21 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 	return set_in_stack(sock, level, name, value, length);
 }
 
+int options_set_async(struct open_socket *sock)
+{
+	const char *what = "signals when a socket is ready (O_ASYNC) are not the user-mode stack's";
+
+	if (sockets_is_of_stack(sock)) {
+		say("%s", what);
+		return -EINVAL;
+	}
+	if (sock->way == WAY_UNDECIDED) {
+		say("%s: the kernel's stack has the socket", what);
+		sock->unfit = true;
+	}
+	return 0;
+}
+
 /* Of rows for the same at either family, the one of the socket's. */
 static bool is_of(const struct row *row, const struct open_socket *sock)
 {
@@ -286,26 +302,6 @@ static int answer(void *value, socklen_t *length, const void *own, socklen_t own
 	return 0;
 }
 
-static int get_tcp_info(const struct open_socket *sock, void *value, socklen_t *length)
-{
-	struct tcp_info own = { 0 };
-	struct stack_info info;
-	int err = stack_info(sock->stack, &info);
-
-	if (err)
-		return err;
-	own.tcpi_state = (uint8_t)info.state;
-	own.tcpi_rto = (uint32_t)info.retransmission_timeout_us;
-	own.tcpi_snd_mss = own.tcpi_rcv_mss = info.segment_bytes;
-	own.tcpi_rtt = (uint32_t)info.smoothed_rtt_us;
-	own.tcpi_total_retrans = (uint32_t)info.retransmitted;
-	if (info.segment_bytes) {
-		own.tcpi_snd_cwnd = (uint32_t)(info.congestion_window_bytes / info.segment_bytes);
-		own.tcpi_unacked = (uint32_t)((info.in_flight_bytes + info.segment_bytes - 1) / info.segment_bytes);
-	}
-	return answer(value, length, &own, sizeof(own));
-}
-
 /* Whether the kernel would speak of the local socket that stands for a parent's. */
 static bool names_itself(const struct open_socket *sock, int level, int name, int *number)
 {
@@ -338,7 +334,7 @@ int options_get(struct open_socket *sock, int fd, int level, int name, void *val
 		return answer(value, length, &number, sizeof(number));
 	}
 	if (sock->way == WAY_STACK && level == IPPROTO_TCP && name == TCP_INFO)
-		return get_tcp_info(sock, value, length);
+		return tcp_info_get(sock->stack, fd, value, length);
 	if (sock->way == WAY_STACK && level == IPPROTO_TCP && name == TCP_MAXSEG && stack_get(sock->stack, STACK_SEGMENT_BYTES, &number) == 0)
 		return answer(value, length, &number, sizeof(number));
 	return libc_calls()->getsockopt(fd, level, name, value, length) ? -errno : 0;

@@ -10,6 +10,8 @@ struct open_socket;
 /** Set an option: of the kernel's socket first, which checks it, and of the user-mode stack if that has the socket. */
 int options_set(struct open_socket *sock, int fd, int level, int name, const void *value, socklen_t length);
 int options_get(struct open_socket *sock, int fd, int level, int name, void *value, socklen_t *length);
+/** Signals when it is ready (O_ASYNC) are asked for: refused by name, or the kernel's stack has the socket. */
+int options_set_async(struct open_socket *sock);
 /** Hand what was set so far to the user-mode stack. */
 void options_copy(struct open_socket *sock, int fd);
 /** Set at a connection that was accepted what the program has set at its listener. */

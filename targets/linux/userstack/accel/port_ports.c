@@ -8,6 +8,7 @@
 
 #include "port_addresses.h"
 #include "port_engine.h"
+#include "port_frames.h"
 #include "service/stackd.h"
 
 enum { LOOKED_US = 1000000 }; /* how often ports of closed sockets are looked at */
@@ -81,12 +82,38 @@ int ports_take(int protocol, const struct stack_address *local, int fd)
 	return 0;
 }
 
+/* Whether a socket, or a connection whose socket is closed, has a port. */
+static bool is_in_use(const struct port *port)
+{
+	return port->sockets || stack_port_in_use(port->protocol == IPPROTO_TCP ? STACK_TCP : STACK_UDP, port->port);
+}
+
+/* Forget a port. @return what the service is to hear */
+static struct stackd_request unlink_port(struct port **place)
+{
+	struct port *port = *place;
+	struct stackd_request request = { .verb = STACKD_UNBIND, .protocol = (uint8_t)port->protocol, .port = port->port };
+
+	*place = port->next;
+	free(port);
+	return request;
+}
+
 void ports_drop(int protocol, uint16_t port)
 {
-	struct port *own = find_port(protocol, port);
+	struct port **place = &ports, *own = find_port(protocol, port);
+	struct stackd_request request;
+	struct stackd_answer answer;
 
-	if (own && own->sockets)
-		own->sockets--;
+	if (!own || !own->sockets || --own->sockets || protocol != IPPROTO_TCP || is_in_use(own))
+		return; /* datagrams may still be on their way */
+	engine_flush(); /* connections that nobody has accepted are reset, from the port */
+	if (frames_again_us() != UINT64_MAX)
+		return;
+	while (*place != own)
+		place = &(*place)->next;
+	request = unlink_port(place);
+	engine_ask(&request, -1, &answer); /* who waits for the answer can bind it again */
 }
 
 void ports_give_back(uint64_t now_us)
@@ -95,15 +122,13 @@ void ports_give_back(uint64_t now_us)
 		return;
 	looked_us = now_us;
 	for (struct port **each = &ports; *each;) {
-		struct port *port = *each;
-		struct stackd_request request = { .verb = STACKD_UNBIND, .protocol = (uint8_t)port->protocol, .port = port->port };
+		struct stackd_request request;
 
-		if (port->sockets || stack_port_in_use(port->protocol == IPPROTO_TCP ? STACK_TCP : STACK_UDP, port->port)) {
-			each = &port->next;
+		if (is_in_use(*each)) {
+			each = &(*each)->next;
 			continue;
 		}
-		*each = port->next;
-		free(port);
+		request = unlink_port(each);
 		engine_tell(&request);
 	}
 }

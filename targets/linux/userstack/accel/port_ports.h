@@ -9,7 +9,7 @@
 
 /** Have a port of the interface. @param fd  a socket of the kernel that is bound to `local`. @return 0 or -errno */
 int ports_take(int protocol, const struct stack_address *local, int fd);
-/** A socket that had the port is closed: it is given back when no connection has it any more. */
+/** A socket that had the port is closed: it is given back when no connection has it any more, of a listener at once. */
 void ports_drop(int protocol, uint16_t port);
 /** Give back those that nothing has any more; it looks once in a second. */
 void ports_give_back(uint64_t now_us);

@@ -18,7 +18,6 @@
 #include "port_ways.h"
 
 enum {
-	SEND_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR | MSG_CONFIRM,
 	DATAGRAM_MAX_BYTES = 65536,
 };
 
@@ -123,13 +122,15 @@ static int64_t send_whole(struct open_socket *sock, const void *data, size_t siz
 	return from->family ? stack_send_from(sock->stack, data, size_bytes, from, to) : stack_send(sock->stack, data, size_bytes, 0, to);
 }
 
-static int64_t send_datagram(struct open_socket *sock, const struct msghdr *message, const struct stack_address *from,
+static int64_t send_datagram(struct open_socket *sock, const struct msghdr *message, int flags, const struct stack_address *from,
 			     const struct stack_address *to)
 {
 	size_t length = length_of(message), at = 0;
 	uint8_t *joined;
 	int64_t sent;
 
+	if (flags & MSG_PROXY) /* the kernel's MSG_PROBE: nothing is sent */
+		return (int64_t)length;
 	if (message->msg_iovlen == 1)
 		return send_whole(sock, message->msg_iov[0].iov_base, length, from, to);
 	if (length > DATAGRAM_MAX_BYTES)
@@ -165,8 +166,8 @@ int64_t transfer_send(struct open_socket *sock, int fd, const struct msghdr *mes
 
 	if (engine_is_gone())
 		return -ENETDOWN;
-	if (flags & ~SEND_FLAGS)
-		return -EOPNOTSUPP; /* urgent data, MSG_ZEROCOPY, MSG_FASTOPEN */
+	if (flags & MSG_OOB || (sock->type == SOCK_STREAM && flags & MSG_FASTOPEN))
+		return -EOPNOTSUPP; /* others have no effect, or are unknown: the kernel ignores them, too */
 	if (message->msg_iovlen > IOV_MAX)
 		return -EMSGSIZE;
 	if (sock->type == SOCK_DGRAM && flags & MSG_MORE) {
@@ -184,7 +185,7 @@ int64_t transfer_send(struct open_socket *sock, int fd, const struct msghdr *mes
 	if (err < 0)
 		return err;
 	if (!message->msg_name) /* it is connected: the kernel's socket is not */
-		return err ? -EINVAL : send_datagram(sock, message, &way.from, NULL);
+		return err ? -EINVAL : send_datagram(sock, message, flags, &way.from, NULL);
 	by_kernel = err;
 	err = address_from_sockaddr(message->msg_name, message->msg_namelen, &to);
 	if (err)
@@ -192,7 +193,7 @@ int64_t transfer_send(struct open_socket *sock, int fd, const struct msghdr *mes
 	err = by_kernel ? by_kernel : ways_datagram_goes_by_kernel(sock, fd, &to);
 	if (err > 0)
 		return libc_calls()->sendmsg(fd, message, flags | MSG_DONTWAIT) < 0 ? -errno : (int64_t)length_of(message);
-	return err ? err : send_datagram(sock, message, &way.from, &to);
+	return err ? err : send_datagram(sock, message, flags, &way.from, &to);
 }
 
 static unsigned int stack_flags(int flags)
@@ -334,7 +335,7 @@ static int64_t receive_datagram(struct open_socket *sock, int fd, struct msghdr 
 
 		if (length >= 0) {
 			address_to_sockaddr(sock->domain, &from, message->msg_name, &message->msg_namelen);
-			message->msg_flags = (size_t)length > room ? MSG_TRUNC : 0;
+			message->msg_flags |= (size_t)length > room ? MSG_TRUNC : 0;
 			control_write(sock, message);
 			return (size_t)length > room && !(flags & MSG_TRUNC) ? (int64_t)room : length;
 		}
@@ -360,11 +361,11 @@ int64_t transfer_receive(struct open_socket *sock, int fd, struct msghdr *messag
 		return -ENETDOWN;
 	if (flags & MSG_ERRQUEUE)
 		return -EAGAIN; /* nothing is ever put there */
-	if (flags & MSG_OOB)
+	if (flags & MSG_OOB && sock->type == SOCK_STREAM)
 		return -EINVAL;
 	if (message->msg_iovlen > IOV_MAX)
 		return -EMSGSIZE;
-	message->msg_flags = 0;
+	message->msg_flags = flags & MSG_CMSG_CLOEXEC;
 	if (sock->type == SOCK_STREAM) {
 		received = receive_stream(sock, fd, message, flags);
 		message->msg_namelen = 0;

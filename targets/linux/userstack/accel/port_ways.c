@@ -249,14 +249,10 @@ static bool is_connected(void *argument)
 /* What a connection that connect() has begun has come to. It is said once: by connect(), or as the socket's error. */
 static int connected(struct open_socket *sock)
 {
-	struct stack_address peer;
-	int err;
-
 	if (engine_is_gone() || !sock->stack)
 		return -ENETDOWN;
 	sock->connects = false;
-	err = stack_take_error(sock->stack);
-	return err ? -err : stack_peer(sock->stack, &peer) ? -ECONNABORTED : 0;
+	return stack_take_connected(sock->stack);
 }
 
 /* Begin to connect. A socket whose connection has failed may try again. */

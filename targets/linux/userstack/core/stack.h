@@ -132,6 +132,8 @@ unsigned int stack_news(const struct stack_socket *sock);
 size_t stack_waiting_bytes(const struct stack_socket *sock);
 /** Take the error that is pending: 0 or an errno (not negative). */
 int stack_take_error(struct stack_socket *sock);
+/** Take what stack_connect() has come to: 0, or -errno, after which the socket is as one that was never connected. */
+int stack_take_connected(struct stack_socket *sock);
 /** Take what was said of packets that did not arrive while their connection goes on, since its peer was last heard; SO_ERROR hands it out, too. */
 int stack_take_soft_error(struct stack_socket *sock);
 

@@ -286,6 +286,17 @@ int stack_tcp_connect(struct stack_socket *sock, const ip_addr_t *ip, uint16_t p
 	return -EINPROGRESS;
 }
 
+int stack_take_connected(struct stack_socket *sock)
+{
+	struct stack_address peer;
+	int err = stack_take_error(sock);
+
+	err = err ? -err : stack_peer(sock, &peer) ? -ECONNABORTED : 0;
+	if (err)
+		sock->peer_closed = sock->ended = false;
+	return err;
+}
+
 static size_t room_bytes(const struct stack_socket *sock)
 {
 	size_t held = stack_tcp_held_bytes(sock->tcp), limit = (size_t)sock->send_bytes;

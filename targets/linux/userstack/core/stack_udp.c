@@ -159,7 +159,7 @@ unsigned int stack_udp_ready(const struct stack_socket *sock)
 	unsigned int ready = STACK_WRITABLE;
 
 	if (sock->error)
-		ready |= STACK_ERROR | STACK_READABLE;
+		ready |= STACK_ERROR;
 	if (sock->first || sock->shut_read)
 		ready |= STACK_READABLE;
 	if (sock->shut_read)
