@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "port_calls.h"
-#include "port_children.h"
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_options.h"
 #include "port_parent.h"
 #include "port_private.h"
+#include "port_relays.h"
 #include "port_sockets.h"
 #include "port_wait.h"
 
@@ -231,7 +231,7 @@ __attribute__((destructor)) static void finish(void)
 	wait_lock();
 	if (engine_runs()) {
 		sockets_close_all();
-		children_close_all();
+		relays_close_all();
 		engine_finish();
 	}
 	wait_unlock();

@@ -12,9 +12,10 @@
 #include "port_libc.h"
 #include "port_parent.h"
 #include "port_private.h"
+#include "port_relays.h"
 #include "port_sockets.h"
 
-enum { SCRATCH_BYTES = 65536, EVENTS_MAX = 32 };
+enum { EVENTS_MAX = 32 };
 
 /* A descriptor of a socket as it was at the fork. */
 struct held {
@@ -30,17 +31,6 @@ struct child {
 	size_t count;
 };
 
-/* A connection that a child uses. */
-struct relay {
-	struct relay *next;
-	struct open_socket *sock;
-	int fd;
-	const struct child *child; /* NULL: it is known by no descriptor */
-	bool unasked; /* the child has only sent so far: what comes stays, for whoever reads */
-	bool due; /* it has something to do */
-	bool stack_ended, child_ended, hung_up, gone; /* hung_up: the child has closed it altogether */
-};
-
 /* A child that uses a listener. While a connection waits a byte lies in its local socket; whoever comes first gets the connection. */
 struct handout {
 	struct handout *next;
@@ -50,7 +40,6 @@ struct handout {
 };
 
 static struct child *children;
-static struct relay *relays;
 static struct handout *handouts;
 static int watched = -1;          /* epoll over all of their descriptors */
 static int fresh[2] = { -1, -1 }; /* channel of the fork that is being made */
@@ -61,7 +50,7 @@ int children_fd(void)
 	return watched;
 }
 
-static int watch(int fd, uint32_t events)
+int children_watch(int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.fd = fd };
 
@@ -70,7 +59,7 @@ static int watch(int fd, uint32_t events)
 	return watched < 0 || libc_calls()->epoll_ctl(watched, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static void end_watched(int fd)
+void children_end_watched(int fd)
 {
 	if (fd >= 0) {
 		libc_calls()->epoll_ctl(watched, EPOLL_CTL_DEL, fd, NULL);
@@ -103,7 +92,7 @@ static struct child *add_child(int channel, size_t count)
 
 	if (child)
 		child->held = calloc(count, sizeof(*child->held));
-	if (!child || !child->held || watch(channel, EPOLLIN)) {
+	if (!child || !child->held || children_watch(channel, EPOLLIN)) {
 		private_close(channel);
 		free(child ? child->held : NULL);
 		free(child);
@@ -132,8 +121,7 @@ void children_in_child(void)
 {
 	for (; children; children = children->next)
 		private_close(children->channel);
-	for (; relays; relays = relays->next)
-		private_close(relays->fd);
+	relays_in_child();
 	for (; handouts; handouts = handouts->next) {
 		private_close(handouts->fd);
 		if (handouts->kernel >= 0)
@@ -145,25 +133,6 @@ void children_in_child(void)
 	if (fresh[0] >= 0)
 		private_close(fresh[0]);
 	parent_left(fresh[1]);
-}
-
-/* Relay a connection to a local socket, the other end of which is a child's. */
-static int begin_relay(struct open_socket *sock, int *child_end)
-{
-	struct relay *relay = calloc(1, sizeof(*relay));
-	int pair[2], err = relay ? family_pair(SOCK_STREAM, pair) : -ENOMEM;
-
-	if (err) {
-		free(relay);
-		return err;
-	}
-	*relay = (struct relay){ .next = relays, .sock = sock, .fd = pair[0], .due = true };
-	*child_end = pair[1];
-	relays = relay;
-	sockets_hold(sock);
-	sock->relayed = true;
-	turn_due = true;
-	return watch(relay->fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
 }
 
 static int begin_handout(struct open_socket *sock, int *child_end)
@@ -186,8 +155,8 @@ static int begin_handout(struct open_socket *sock, int *child_end)
 	turn_due = true;
 	handout->kernel_due = handout->kernel >= 0;
 	if (handout->kernel_due)
-		watch(handout->kernel, EPOLLIN | EPOLLET);
-	return watch(handout->fd, EPOLLIN);
+		children_watch(handout->kernel, EPOLLIN | EPOLLET);
+	return children_watch(handout->fd, EPOLLIN);
 }
 
 static void describe(const struct open_socket *sock, struct family_answer *answer)
@@ -202,26 +171,11 @@ static void hand_over(const struct child *child, struct open_socket *sock, bool 
 	if (sock->type != SOCK_STREAM)
 		answer->result = -EOPNOTSUPP;
 	else
-		answer->result = sock->listens ? begin_handout(sock, child_end) : begin_relay(sock, child_end);
+		answer->result = sock->listens ? begin_handout(sock, child_end) : relays_begin(sock, child, asks, child_end);
 	answer->listens = sock->listens;
-	if (answer->result)
-		return;
-	describe(sock, answer);
-	if (!sock->listens) {
-		relays->child = child;
-		relays->unasked = !asks;
-	}
-}
-
-/* A child has only sent so far, and waits for what comes now. */
-static void hear_question(const struct child *child, const struct open_socket *sock)
-{
-	for (struct relay *each = relays; each; each = each->next) {
-		if (each->child == child && each->sock == sock) {
-			each->unasked = false;
-			each->due = true;
-		}
-	}
+	turn_due = true;
+	if (!answer->result)
+		describe(sock, answer);
 }
 
 /* Accept a connection of the stack's for a child. */
@@ -238,7 +192,7 @@ static int accept_for(const struct open_socket *listener, struct family_answer *
 		return -ENOMEM;
 	}
 	describe(sock, answer);
-	err = begin_relay(sock, child_end);
+	err = relays_begin(sock, NULL, true, child_end);
 	sockets_release(sock); /* it is the relay's */
 	return err;
 }
@@ -299,7 +253,7 @@ static void answer_child(const struct child *child, const struct family_request 
 	int child_end = -1;
 
 	if (request->verb == FAMILY_ASK) {
-		hear_question(child, sock);
+		relays_ask(child, sock);
 		return;
 	}
 	if (request->verb == FAMILY_CLONE)
@@ -321,13 +275,10 @@ static void drop_child(struct child *child)
 			break;
 		}
 	}
-	for (struct relay *each = relays; each; each = each->next) {
-		if (each->child == child)
-			each->child = NULL;
-	}
+	relays_forget_child(child);
 	for (size_t i = 0; i < child->count; i++)
 		sockets_release(child->held[i].sock);
-	end_watched(child->channel);
+	children_end_watched(child->channel);
 	free(child->held);
 	free(child);
 }
@@ -346,72 +297,6 @@ static void serve_child(struct child *child)
 			return;
 		}
 	}
-}
-
-/* Hand on what has come for the child. Nothing is taken from the stack before the child's socket has it, and has asked for it. */
-static void relay_to_child(struct relay *relay, uint8_t *scratch)
-{
-	while (!relay->stack_ended && !relay->gone) {
-		int64_t size = stack_receive(relay->sock->stack, scratch, SCRATCH_BYTES, STACK_PEEK, NULL);
-		ssize_t sent;
-
-		if (size == -EAGAIN || (size > 0 && relay->unasked))
-			return;
-		if (size <= 0) {
-			relay->stack_ended = true;
-			relay->gone = size < 0;
-			libc_calls()->shutdown(relay->fd, SHUT_WR);
-			return;
-		}
-		sent = libc_calls()->send(relay->fd, scratch, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (sent < 0) {
-			relay->gone = errno != EAGAIN;
-			return;
-		}
-		stack_receive(relay->sock->stack, scratch, (size_t)sent, 0, NULL);
-	}
-}
-
-/* Whether the child has closed it altogether, or only its sending. */
-static bool has_hung_up(const struct relay *relay)
-{
-	struct pollfd local = { .fd = relay->fd };
-	const struct timespec none = { 0 };
-
-	return relay->hung_up || (libc_calls()->ppoll(&local, 1, &none, NULL) > 0 && local.revents & POLLHUP);
-}
-
-static void relay_to_stack(struct relay *relay, uint8_t *scratch)
-{
-	while (!relay->child_ended) {
-		ssize_t size = libc_calls()->recv(relay->fd, scratch, SCRATCH_BYTES, MSG_DONTWAIT | MSG_PEEK);
-		int64_t sent;
-
-		if (size < 0 && errno == EAGAIN)
-			return;
-		if (size <= 0) {
-			relay->child_ended = true;
-			relay->hung_up = has_hung_up(relay);
-			if (!relay->hung_up) /* what is closed here may still be open elsewhere */
-				stack_shutdown(relay->sock->stack, STACK_SHUT_WRITE);
-			return;
-		}
-		sent = stack_send(relay->sock->stack, scratch, (size_t)size, 0, NULL);
-		if (sent == -EAGAIN)
-			return;
-		if (sent < 0) {
-			relay->gone = true;
-			return;
-		}
-		libc_calls()->recv(relay->fd, scratch, (size_t)sent, MSG_DONTWAIT);
-	}
-}
-
-static void end_relay(struct relay *relay)
-{
-	end_watched(relay->fd);
-	sockets_release(relay->sock);
-	free(relay);
 }
 
 /* Whether a connection waits for whoever accepts it. */
@@ -442,18 +327,10 @@ static void hear_handout(struct handout *handout)
 
 static void end_handout(struct handout *handout)
 {
-	end_watched(handout->fd);
-	end_watched(handout->kernel);
+	children_end_watched(handout->fd);
+	children_end_watched(handout->kernel);
 	sockets_release(handout->sock);
 	free(handout);
-}
-
-static void hear_relay(struct relay *relay, const struct epoll_event *event)
-{
-	if (relay->fd != event->data.fd)
-		return;
-	relay->due = true;
-	relay->hung_up |= (event->events & EPOLLHUP) != 0;
 }
 
 /* What descriptors say. */
@@ -470,8 +347,7 @@ static void hear_events(void)
 			child = child->next;
 		if (child)
 			serve_child(child);
-		for (struct relay *each = relays; each; each = each->next)
-			hear_relay(each, &events[i]);
+		relays_hear(&events[i]);
 		for (struct handout *each = handouts; each; each = each->next) {
 			each->kernel_due |= each->kernel == events[i].data.fd;
 			if (each->fd == events[i].data.fd)
@@ -482,8 +358,6 @@ static void hear_events(void)
 
 void children_turn(void)
 {
-	static uint8_t scratch[SCRATCH_BYTES];
-
 	if (watched < 0)
 		return;
 	hear_events();
@@ -502,36 +376,7 @@ void children_turn(void)
 	}
 	for (struct handout *each = handouts; each; each = each->next)
 		tell_of_connection(each);
-	for (struct relay *each = relays; each; each = each->next)
-		each->due |= each->sock->relay_due;
-	for (struct relay *each = relays; each; each = each->next)
-		each->sock->relay_due = false;
-	for (struct relay **each = &relays; *each;) {
-		struct relay *relay = *each;
-
-		if (relay->sock->stack && relay->due) {
-			relay->due = false;
-			relay_to_stack(relay, scratch);
-			relay_to_child(relay, scratch);
-		}
-		if (!relay->sock->stack || relay->gone || (relay->child_ended && (relay->stack_ended || relay->hung_up))) {
-			*each = relay->next;
-			end_relay(relay);
-		} else {
-			each = &relay->next;
-		}
-	}
-}
-
-void children_close_all(void)
-{
-	static uint8_t scratch[SCRATCH_BYTES];
-
-	for (struct relay *each = relays; each; each = each->next) {
-		if (each->sock->stack)
-			relay_to_stack(each, scratch);
-		sockets_leave_stack(each->sock);
-	}
+	relays_turn();
 }
 
 void children_socket_changed(struct open_socket *sock)

@@ -9,6 +9,8 @@
 #ifndef BW_ACCEL_CHILDREN_H
 #define BW_ACCEL_CHILDREN_H
 
+#include <stdint.h>
+
 struct open_socket;
 
 /** Around fork(2): in the parent before and after, and in the child. */
@@ -19,8 +21,9 @@ void children_in_child(void);
 /** Descriptor that says by poll(2) that children_turn() has something to do; -1: none. */
 int children_fd(void);
 void children_turn(void);
-/** What children have sent goes to the stack, and their connections are closed: the program ends. */
-void children_close_all(void);
+/** Watch a descriptor for children_turn(); it is closed with its end. @return 0 or -errno */
+int children_watch(int fd, uint32_t events);
+void children_end_watched(int fd);
 /** What a socket of the stack can do has changed. */
 void children_socket_changed(struct open_socket *sock);
 
