@@ -7,7 +7,7 @@ import pytest
 
 from tests.link import run_in
 from tests.patience import HANG_S
-from tests.targets.userstack.accel_lab import INTERFACE, AccelLab
+from tests.targets.userstack.accel_lab import FAR, INTERFACE, AccelLab
 from tests.targets.userstack.test_accel import SERVER, assert_same, for_family
 
 OFF = {4: "10.98.0.77", 6: "fd98::77"}
@@ -57,7 +57,7 @@ print(errno.errorcode[error], sock.send(b"goes on"))
         begun = client.line()
         run_in(lab.far, "ip", "link", "set", INTERFACE, "arp", "off")
         try:
-            run_in(lab.near, "ip", "neighbour", "flush", "dev", INTERFACE)
+            run_in(lab.near, "ip", "neighbour", "delete", FAR[family], "dev", INTERFACE)
             client.tell("go on")
             said.append(begun + client.result())
         finally:
