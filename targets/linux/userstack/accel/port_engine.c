@@ -8,6 +8,7 @@
 
 #include "base/time_units.h"
 #include "neighbours.h"
+#include "port_addresses.h"
 #include "port_children.h"
 #include "port_clocks.h"
 #include "port_frames.h"
@@ -282,7 +283,7 @@ int engine_route(const struct stack_address *to, struct stack_address *source)
 
 	*source = (struct stack_address){ .family = to->family };
 	if (known) {
-		memcpy(source->ip, known, to->family == STACK_IPV6 ? 16 : 4);
+		memcpy(source->ip, known, address_bytes(to));
 		return 0;
 	}
 	memcpy(request.ip, to->ip, sizeof(request.ip));

@@ -302,10 +302,10 @@ static int answer(void *value, socklen_t *length, const void *own, socklen_t own
 	return 0;
 }
 
-/* Whether the kernel would speak of the local socket that stands for a parent's. */
+/* What a socket is, where the kernel would speak of the one behind it: that need not listen, or is a local one. */
 static bool names_itself(const struct open_socket *sock, int level, int name, int *number)
 {
-	if ((sock->way != WAY_RELAYED && sock->way != WAY_HANDED) || level != SOL_SOCKET)
+	if (sock->way == WAY_UNDECIDED || sock->way == WAY_KERNEL || level != SOL_SOCKET)
 		return false;
 	switch (name) {
 	case SO_DOMAIN: *number = sock->domain; return true;
@@ -327,10 +327,6 @@ int options_get(struct open_socket *sock, int fd, int level, int name, void *val
 	if (sock->way == WAY_STACK && level == SOL_SOCKET && name == SO_ERROR) {
 		number = engine_is_gone() ? ENETDOWN : stack_take_error(sock->stack);
 		number = number ? number : stack_take_soft_error(sock->stack);
-		return answer(value, length, &number, sizeof(number));
-	}
-	if (sock->way == WAY_STACK && level == SOL_SOCKET && name == SO_ACCEPTCONN) {
-		number = sock->listens;
 		return answer(value, length, &number, sizeof(number));
 	}
 	if (sock->way == WAY_STACK && level == IPPROTO_TCP && name == TCP_INFO)

@@ -25,6 +25,7 @@ struct relay {
 };
 
 static struct relay *relays;
+static uint8_t scratch[SCRATCH_BYTES];
 
 int relays_begin(struct open_socket *sock, const void *child, bool asks, int *child_end)
 {
@@ -62,7 +63,7 @@ void relays_forget_child(const void *child)
 }
 
 /* Hand on what has come for the child. Nothing is taken from the stack before the child's socket has it, and has asked for it. */
-static void relay_to_child(struct relay *relay, uint8_t *scratch)
+static void relay_to_child(struct relay *relay)
 {
 	while (!relay->stack_ended && !relay->gone) {
 		int64_t size = stack_receive(relay->sock->stack, scratch, SCRATCH_BYTES, STACK_PEEK, NULL);
@@ -94,7 +95,7 @@ static bool has_hung_up(const struct relay *relay)
 	return relay->hung_up || (libc_calls()->ppoll(&local, 1, &none, NULL) > 0 && local.revents & POLLHUP);
 }
 
-static void relay_to_stack(struct relay *relay, uint8_t *scratch)
+static void relay_to_stack(struct relay *relay)
 {
 	while (!relay->child_ended) {
 		ssize_t size = libc_calls()->recv(relay->fd, scratch, SCRATCH_BYTES, MSG_DONTWAIT | MSG_PEEK);
@@ -148,16 +149,14 @@ static void note_changes(void)
 
 void relays_turn(void)
 {
-	static uint8_t scratch[SCRATCH_BYTES];
-
 	note_changes();
 	for (struct relay **each = &relays; *each;) {
 		struct relay *relay = *each;
 
 		if (relay->sock->stack && relay->due) {
 			relay->due = false;
-			relay_to_stack(relay, scratch);
-			relay_to_child(relay, scratch);
+			relay_to_stack(relay);
+			relay_to_child(relay);
 		}
 		if (!relay->sock->stack || relay->gone || (relay->child_ended && (relay->stack_ended || relay->hung_up))) {
 			*each = relay->next;
@@ -170,11 +169,9 @@ void relays_turn(void)
 
 void relays_close_all(void)
 {
-	static uint8_t scratch[SCRATCH_BYTES];
-
 	for (struct relay *each = relays; each; each = each->next) {
 		if (each->sock->stack)
-			relay_to_stack(each, scratch);
+			relay_to_stack(each);
 		sockets_leave_stack(each->sock);
 	}
 }

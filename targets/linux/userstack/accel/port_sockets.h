@@ -20,11 +20,11 @@ struct watch;
 enum way {
 	WAY_UNDECIDED, /* so far only the kernel's socket */
 	WAY_KERNEL,    /* the kernel's stack has it for good */
-	WAY_STACK,     /* the user-mode stack has it, and for other interfaces than the service's perhaps the kernel's, too (both) */
+	WAY_STACK,     /* the user-mode stack has it, and perhaps (both) the kernel's, for this host itself, groups and other interfaces */
 	/* Of a process that was forked from one with a stack: port_parent.h. */
 	WAY_PARENT,    /* the parent's stack has it, and nothing was asked of it here yet */
 	WAY_RELAYED,   /* a local socket, whose other end the parent relays to the connection */
-	WAY_HANDED,    /* a local socket, by which the parent hands over connections of its listener */
+	WAY_HANDED,    /* a local socket, by which the parent says that a connection of its listener waits */
 };
 
 struct open_socket {

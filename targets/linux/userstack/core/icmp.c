@@ -124,33 +124,23 @@ static void read_transport(const uint8_t *transport, struct icmp_error *error)
 	error->sequence = read32(transport + 4);
 }
 
-/* Read the packet that an error is about, or what is quoted of it. Return whether it is one of IPv4, and enough of it. */
-static bool read_lost_ipv4(const uint8_t *packet, size_t size_bytes, struct icmp_error *error)
+/* Read the packet that an error is about, or what is quoted of it. Return whether it is of this family, and enough of it. */
+static bool read_lost(const uint8_t *packet, size_t size_bytes, enum stack_family family, struct icmp_error *error)
 {
-	size_t header_bytes = (size_t)(packet[0] & 15) * 4;
+	const bool ipv4 = family == STACK_IPV4;
+	const size_t header_bytes = ipv4 ? (size_t)(packet[0] & 15) * 4 : IPV6_HEADER_BYTES, ip_bytes = ipv4 ? 4 : 16;
+	const uint8_t *ips = packet + (ipv4 ? 12 : 8);
 
-	if (packet[0] >> 4 != 4 || header_bytes < IPV4_HEADER_BYTES || header_bytes + QUOTED_BYTES > size_bytes || read16(packet + 6) & 0x1fff)
+	if (packet[0] >> 4 != (int)family || header_bytes < IPV4_HEADER_BYTES || header_bytes + QUOTED_BYTES > size_bytes)
 		return false;
-	error->protocol = packet[9];
-	error->packet_bytes = read16(packet + 2);
-	error->local.family = error->remote.family = STACK_IPV4;
-	memcpy(error->local.ip, packet + 12, 4);
-	memcpy(error->remote.ip, packet + 16, 4);
+	if (ipv4 && read16(packet + 6) & 0x1fff) /* a later fragment */
+		return false;
+	error->protocol = packet[ipv4 ? 9 : 6];
+	error->packet_bytes = ipv4 ? read16(packet + 2) : (uint16_t)(read16(packet + 4) + IPV6_HEADER_BYTES);
+	error->local.family = error->remote.family = family;
+	memcpy(error->local.ip, ips, ip_bytes);
+	memcpy(error->remote.ip, ips + ip_bytes, ip_bytes);
 	read_transport(packet + header_bytes, error);
-	return true;
-}
-
-/* The same of IPv6. */
-static bool read_lost_ipv6(const uint8_t *packet, size_t size_bytes, struct icmp_error *error)
-{
-	if (packet[0] >> 4 != 6 || IPV6_HEADER_BYTES + QUOTED_BYTES > size_bytes)
-		return false;
-	error->protocol = packet[6];
-	error->packet_bytes = (uint16_t)(read16(packet + 4) + IPV6_HEADER_BYTES);
-	error->local.family = error->remote.family = STACK_IPV6;
-	memcpy(error->local.ip, packet + 8, 16);
-	memcpy(error->remote.ip, packet + 24, 16);
-	read_transport(packet + IPV6_HEADER_BYTES, error);
 	return true;
 }
 
@@ -167,7 +157,7 @@ static bool read_ipv4(const uint8_t *packet, size_t size_bytes, struct icmp_erro
 		return false;
 	if (!read_ipv4_kind(icmp, error) || inet_chksum(packet, (u16_t)header_bytes) || inet_chksum(icmp, (u16_t)(length - header_bytes)))
 		return false;
-	return memcmp(quoted + 12, packet + 16, 4) == 0 && read_lost_ipv4(quoted, length - (size_t)(quoted - packet), error);
+	return memcmp(quoted + 12, packet + 16, 4) == 0 && read_lost(quoted, length - (size_t)(quoted - packet), STACK_IPV4, error);
 }
 
 /* The checksum of ICMPv6, pseudo header and all: 0 if it is right. */
@@ -197,7 +187,7 @@ static bool read_ipv6(const uint8_t *packet, size_t size_bytes, struct icmp_erro
 		return false;
 	if (!read_ipv6_kind(icmp, error) || ipv6_sum(packet, length))
 		return false;
-	return memcmp(quoted + 8, packet + 24, 16) == 0 && read_lost_ipv6(quoted, length - ICMP_HEADER_BYTES, error);
+	return memcmp(quoted + 8, packet + 24, 16) == 0 && read_lost(quoted, length - ICMP_HEADER_BYTES, STACK_IPV6, error);
 }
 
 static void tell(struct icmp_error *error)
@@ -230,6 +220,6 @@ void stack_unreachable(const uint8_t *packet, size_t size_bytes, int err)
 {
 	struct icmp_error error = { .err = err };
 
-	if (read_lost_ipv4(packet, size_bytes, &error) || read_lost_ipv6(packet, size_bytes, &error))
+	if (size_bytes && read_lost(packet, size_bytes, packet[0] >> 4 == 4 ? STACK_IPV4 : STACK_IPV6, &error))
 		tell(&error);
 }
