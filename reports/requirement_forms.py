@@ -8,29 +8,21 @@ For users: docs/requirements.md. A run keeps every file that its suites ask by a
 from __future__ import annotations
 
 import hashlib
-import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from reports.clock_read import verdict as clock_read
-from reports.clock_read.readings import CLOCKS
-from reports.clock_sync import told_bound
+from reports.capabilities import CAPABILITIES
 from reports.errors import RequirementsError
-from reports.largest_pattern import search as largest_pattern
-from reports.latency.stream_groups import STREAM_QUANTITY
-from reports.provisioning import verdict as provisioning
+from reports.latency.capability import STREAM_QUANTITY
 from reports.quantities import AXES
-from reports.realtime_ethernet import verdict as realtime_ethernet
 from reports.record.measurement import Limit
+from reports.requirement_keys import COUNT, LOST_PERCENT, MASK, Key, Keys, optional, text, whole
 from reports.requirements import ROLES, Requirement, RequirementSet
 from reports.run.asked import KEPT
-from reports.software_latency.verdict import QUANTITY as SOFTWARE_LATENCY
-from reports.timed_edges import verdict as timed_edges
-from reports.timed_edges.trial import METHODS
-from reports.units import NS_PER_S, NS_PER_US
+from reports.units import NS_PER_US
 
 SCHEMA = "benchwright.requirements/2"
 _BEFORE = "requirements/1"
@@ -57,129 +49,28 @@ _LIMITS = {
 """Unit of the record that a limit is for, and how many of them one is."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """What a key may hold, in words and as a check, and whether it has to be there."""
-
-    wanted: str
-    fits: Callable[[Any], bool]
-    is_required: bool = True
+_NAME = Key("a text or a whole number", lambda value: type(value) in (str, int) and value != "")
+_HEAD = {"schema": text(), "name": text()}
+_HEAD_OF_STREAMS = {"pattern": text()} | optional(producers=text("all", "required"), role=text(*ROLES))
+_COMMON = {key: text() for key in ("id", "quantity", "source")}
 
 
-_Keys = dict[str, _Key]
+def _taken() -> dict[str, tuple[Keys, ...]]:
+    every: dict[str, tuple[Keys, ...]] = {}
+    for capability in CAPABILITIES.values():
+        for quantity, forms in capability.requirements.items():
+            every[quantity] = (*every.get(quantity, ()), *forms)
+    return every
 
 
-def _text(*choices: str) -> _Key:
-    if choices:
-        return _Key(f"one of {', '.join(choices)}", lambda value: value in choices)
-    return _Key("a text that is not empty", lambda value: isinstance(value, str) and bool(value))
-
-
-def _whole(low: int, high: int) -> _Key:
-    return _Key(f"a whole number in {low}..{high}", lambda value: type(value) is int and low <= value <= high)
-
-
-def _number(low: float, high: float) -> _Key:
-    return _Key(
-        f"a number in {low:g}..{high:g}", lambda value: type(value) in (int, float) and low <= value <= high
-    )
-
-
-def _optional(**keys: _Key) -> _Keys:
-    return {name: replace(key, is_required=False) for name, key in keys.items()}
-
-
-def _is_size(value: object) -> bool:
-    digits, space, unit = value.partition(" ") if isinstance(value, str) else ("", "", "")
-    is_whole = bool(re.fullmatch("[1-9][0-9]{0,4}", digits)) and (space, unit) == (" ", "B")
-    return is_whole and 4 <= int(digits) <= 65_507
-
-
-def _time(low_ns: int, high_ns: int) -> _Keys:
-    us = _whole(max(1, low_ns // NS_PER_US), high_ns // NS_PER_US)
-    return _optional(upper_us=us, upper_ns=_whole(low_ns, high_ns))
-
-
-_NAME = _Key("a text or a whole number", lambda value: type(value) in (str, int) and value != "")
-_COUNT = _whole(0, 1_000_000_000)
-_SAMPLES = _whole(1, 1_000_000_000)
-_EDGES = _whole(4, 1_000_000_000)
-_LOST_PERCENT = _optional(lost_percent=_number(0, 100))
-_MASK = _optional(mask=_text(), mask_from_tau_s=_number(0, 1e6), mask_to_tau_s=_number(0, 1e6))
-_SIZE = _Key("a size such as '64 B', 4..65507", lambda value: _is_size(value))
-_TO_A_SECOND = _time(1, NS_PER_S)
-_HEAD = {"schema": _text(), "name": _text()}
-_HEAD_OF_STREAMS = {"pattern": _text()} | _optional(producers=_text("all", "required"), role=_text(*ROLES))
-_COMMON = {key: _text() for key in ("id", "quantity", "source")}
-
-TAKEN: dict[str, tuple[_Keys, ...]] = {
-    STREAM_QUANTITY: (
-        {"stream": _whole(10, 6559), "statistic": _text("max"), "lost": _COUNT}
-        | _time(NS_PER_US, 3600 * NS_PER_S),
-    ),
-    largest_pattern.QUANTITY: ({"statistic": _text("max"), "lower_producers": _whole(0, 655)},),
-    "sync_offset": (
-        {"clock": _text(), "statistic": _text("max_abs"), "lock_within_s": _whole(1, 86_400)}
-        | _TO_A_SECOND
-        | _MASK,
-        {"clock": _text(), "statistic": _text(*timed_edges.OFFSET_STATISTICS), "samples": _EDGES}
-        | _TO_A_SECOND
-        | _LOST_PERCENT,
-    ),
-    **{
-        quantity: (
-            {"clock": _text(), "statistic": _text(told_bound.STATISTICS[quantity])}
-            | {"samples": _whole(1, 10_000_000_000), limit: _whole(least, most)},
-        )
-        for quantity, limit, least, most in (
-            (told_bound.MISSED, "upper_ppm", 0, 1_000_000),
-            (told_bound.WIDTH, "upper_ratio", 1, 1000),
-            (told_bound.U_MISSED, "upper_ppm", 0, 1_000_000),
-            (told_bound.U_WIDTH, "upper_ratio", 1, 1000),
-            (told_bound.LEFT_OUT, "upper_ppm", 1, 1_000_000),
-            (told_bound.HOLDOVER, "upper_ppb", 1, 1_000_000),
-        )
-    },
-    clock_read.QUANTITY: (
-        {"clock": _text(*CLOCKS), "statistic": _text(*clock_read.STATISTICS)}
-        | {"samples": _whole(1, 10_000_000_000)}
-        | _TO_A_SECOND,
-    ),
-    timed_edges.QUANTITY: (
-        {"method": _text(*METHODS), "statistic": _text(*timed_edges.STATISTICS), "samples": _EDGES}
-        | _TO_A_SECOND
-        | _LOST_PERCENT,
-    ),
-    SOFTWARE_LATENCY: (
-        {"device": _text(), "statistic": _text("mean"), "samples": _whole(100, 1_000_000_000)} | _TO_A_SECOND,
-    ),
-    realtime_ethernet.MESSAGE_LATENCY: (
-        {"size": _SIZE, "statistic": _text(*realtime_ethernet.QUANTILES), "samples": _SAMPLES, "lost": _COUNT}
-        | _TO_A_SECOND,
-    ),
-    **{
-        rise: (
-            {"statistic": _text(*realtime_ethernet.QUANTILES), "samples": _SAMPLES, "lost": _COUNT}
-            | {"upper_percent": _whole(1, 1_000_000)},
-        )
-        for rise in realtime_ethernet.RISES
-    },
-    realtime_ethernet.MESSAGE_THROUGHPUT: (
-        {"size": _SIZE, "statistic": _text(realtime_ethernet.MEAN), "samples": _SAMPLES}
-        | {"lower_bytes_per_s": _whole(1, 10**12)},
-    ),
-    provisioning.QUANTITY: (
-        {"method": _text(*provisioning.Event), "statistic": _text(provisioning.STATISTIC)}
-        | {"upper_facts": _whole(0, 1_000_000)},
-    ),
-}
+TAKEN = _taken()
 """What a quantity takes besides `_COMMON`; of several forms that which lacks least."""
-_ANY: _Keys = (
-    {"statistic": _text()}
-    | _optional(samples=_COUNT, lost=_COUNT, **dict.fromkeys(AXES, _NAME))
-    | _optional(lock_within_s=_COUNT, **dict.fromkeys(_LIMITS, _whole(0, 10**18)))
-    | _LOST_PERCENT
-    | _MASK
+_ANY: Keys = (
+    {"statistic": text()}
+    | optional(samples=COUNT, lost=COUNT, **dict.fromkeys(AXES, _NAME))
+    | optional(lock_within_s=COUNT, **dict.fromkeys(_LIMITS, whole(0, 10**18)))
+    | LOST_PERCENT
+    | MASK
 )
 """What a quantity takes that is not in the table: one of a site, or of a capability to come."""
 
@@ -249,7 +140,7 @@ def _renamed(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     return found
 
 
-def _check(table: Mapping[str, Any], keys: _Keys, where: str) -> None:
+def _check(table: Mapping[str, Any], keys: Keys, where: str) -> None:
     """Refuse what is missing, wrong or unknown."""
     for name, key in keys.items():
         if name not in table:
@@ -278,7 +169,7 @@ def _requirement(table: Mapping[str, Any], where: str) -> Requirement:
     [limit] = limits
     unit, factor = _LIMITS[limit]
     bound, source = table[limit] * factor, table["source"]
-    rest = ("samples", "lost", "lost_percent", "lock_within_s", *_MASK)
+    rest = ("samples", "lost", "lost_percent", "lock_within_s", *MASK)
     one = Requirement(
         id=table["id"],
         quantity=table["quantity"],

@@ -50,7 +50,7 @@ from hw.toml_file import read_toml
 from reports.run.asked import suite_name
 from reports.run.current import set_left_out
 from reports.run.left_out import LeftOut
-from reports.timed_edges.trial import METHODS
+from reports.timed_edges.capability import METHODS
 from resources.clocks.settings import STACKS, stack_names
 from resources.network_stack import load_network_stack
 from resources.profiles import PROFILES_FILE

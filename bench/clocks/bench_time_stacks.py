@@ -34,7 +34,7 @@ from hw.bench import TargetSpec
 from hw.drivers.labgrid_api import register_all
 from hw.errors import MeasurementError
 from hw.session import Bench, open_bench
-from reports.clock_sync import told_bound
+from reports.clock_sync.capability import STATED_BOUND_STATISTICS
 from reports.clock_sync.told_bound import median_size_ns
 from reports.record.histogram import Summary
 from reports.requirements import Requirement
@@ -47,7 +47,7 @@ from resources.requirements_file import load_requirements_file
 BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
 REQUIREMENTS = REPOSITORY / "robot" / "requirements" / "clock_time_service_virtual.toml"
 STACKS = (STACK, "chrony", "ntp-user")
-QUANTITIES = ("sync_offset", *told_bound.STATISTICS)
+QUANTITIES = ("sync_offset", *STATED_BOUND_STATISTICS)
 """That a file of requirements on the time service may be on."""
 BARS = {
     "ntp_user_median_ratio": Bar(0.5),

@@ -21,6 +21,7 @@ from dashboards.regressions.run_history import (
 )
 from dashboards.regressions.series_events import event_of, series_title, stored_event
 from dashboards.store import Store
+from reports.capability import Worse
 from reports.history.advice import (
     ADVICE_SCHEMA,
     Advice,
@@ -29,7 +30,6 @@ from reports.history.advice import (
     BeyondBaseline,
     SeriesChange,
 )
-from reports.quantities import Worse
 
 DRAWN_RUNS = 60
 """So many runs of a series go into the advice, to be drawn."""

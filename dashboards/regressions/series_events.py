@@ -12,7 +12,8 @@ from dashboards.line_protocol import Point
 from dashboards.points import SUBJECT_TAGS, event_point
 from dashboards.regressions.changes import Change
 from dashboards.regressions.event import Event, Kind, Level, RunValue
-from reports.quantities import Worse, axis_words
+from reports.capability import Worse
+from reports.quantities import axis_words
 
 TITLE_TAGS = (*SUBJECT_TAGS[1:], "quantity", "statistic", "condition")
 

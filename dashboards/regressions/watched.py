@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from dashboards.branch import ADHOC, MAIN, RELEASE, REQUEST
 from dashboards.points import PHYSICAL, VERDICT
-from reports.quantities import QUANTITIES, SERIES, Worse
-from reports.quantities import VERDICT as WITH_VERDICTS
+from reports.capability import VERDICT as WITH_VERDICTS
+from reports.capability import Worse
+from reports.quantities import QUANTITIES, SERIES
 
 VALUE = "value_ns"
 

@@ -21,11 +21,6 @@ FOLDER = "clock_read_latency"
 READINGS = "readings.json"
 HOST = "host"
 TARGET = "target"
-KERNEL_CLOCKS = ("realtime", "realtime-coarse", "tai", "monotonic-raw", "tsc")
-PHC_WAYS = ("gettime", "basic", "extended", "precise")
-TIMECARD = "timecard"
-CLOCKS = (*KERNEL_CLOCKS, *(f"phc-{way}" for way in PHC_WAYS), TIMECARD)
-"""Clocks that a machine may offer."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.clock_read.capability import QUANTITY
 from reports.clock_read.readings import (
     FOLDER,
     HOST,
@@ -19,13 +20,12 @@ from reports.clock_read.readings import (
     load_readings,
     read_cost,
 )
-from reports.clock_read.verdict import QUANTITY
 from reports.curves import figure_exceedance
 from reports.errors import RecordError, ReportError
 from reports.paper_table import table_rows
 from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Number
-from reports.section import PrintFigure, SampleReader, Samples, TargetData, TargetView
+from reports.section import PrintFigure, SampleReader, Samples, Section, TargetData, TargetView
 from reports.tools.answers import last_result
 
 TABLE = Path(__file__).with_name("intra-process-table1.csv")
@@ -230,3 +230,11 @@ def _figure(place: str, rows: Sequence[ReadRow]) -> str:
         return figure_exceedance(f"read-latency-{place}", shown, "time of one reading") if shown else ""
     except ReportError:
         return ""
+
+
+SECTION = Section(
+    (("read-latency", "Reading a clock"),),
+    "clock_read/section.html.j2",
+    gather_read_latency,
+    read_latency_samples,
+)

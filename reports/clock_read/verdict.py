@@ -14,14 +14,13 @@ import math
 
 import numpy as np
 
+from reports.clock_read.capability import QUANTITY
 from reports.clock_read.readings import ReadCost
 from reports.dependence import mean_variance
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Number, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
 
-QUANTITY = "clock_read_latency"
-STATISTICS = ("mean", "max")
 MEAN_MIN = 4
 """Fewer readings do not tell how they depend on each other."""
 

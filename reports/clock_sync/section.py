@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.clock_sync.answers import read_clock_compare, series_of
+from reports.clock_sync.capability import STATED_BOUND_STATISTICS as TOLD_QUANTITIES
 from reports.clock_sync.disturbance_section import DISTURBANCE_KINDS, DisturbanceRow, gather_disturbances
 from reports.clock_sync.holdover import measured_holdover
 from reports.clock_sync.log_formats import KERNEL_STAMPS, LOG_READERS, USER_STAMPS
@@ -29,14 +30,13 @@ from reports.clock_sync.spread import SpreadRatio, spread_ratio
 from reports.clock_sync.stability import Curve, mtie, tdev
 from reports.clock_sync.table import SyncComparison, SyncRow, paper_rows, side_by_side
 from reports.clock_sync.tai_utc import TaiUtc, load_tai_utc
-from reports.clock_sync.told_bound import STATISTICS as TOLD_QUANTITIES
 from reports.clock_sync.trial import FILTERED, MASK, TRIAL, ClockTrial, load_trial
 from reports.clock_sync.two_way_reference import TWO_WAY
 from reports.clock_sync.usage import UsageRow, usage_row
 from reports.clock_sync.verdict import QUANTITY, sync_uncertainty, witness_difference_ns
 from reports.errors import RecordError, ReportError
 from reports.record.measurement import Measurement
-from reports.section import PrintFigure, SampleReader, Samples, TargetData, TargetView
+from reports.section import PrintFigure, SampleReader, Samples, Section, TargetData, TargetView
 
 FOLDER = "clock_sync"
 CURVES_MAX = 4
@@ -377,3 +377,6 @@ def _drawn(draw: Callable[..., str], *arguments: object) -> str:
         return draw(*arguments)
     except ReportError:
         return ""
+
+
+SECTION = Section((("clocks", "Clocks"),), "clock_sync/section.html.j2", gather_clocks, clock_samples)

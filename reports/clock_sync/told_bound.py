@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reports.clock_sync.answers import ClockCompare, DeviceBound, ToldError
+from reports.clock_sync.capability import HOLDOVER, LEFT_OUT, MISSED, STATED_BOUND_STATISTICS, U_MISSED, WIDTH
 from reports.clock_sync.hearing import invalid_causes
 from reports.clock_sync.trial import ClockTrial
 from reports.record.context import Context, Sample, build_record
@@ -26,17 +27,6 @@ from reports.record.histogram import Summary
 from reports.record.measurement import Limit, Measurement, Number, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
 
-MISSED, WIDTH, LEFT_OUT, HOLDOVER = "bound_missed", "bound_width", "reads_left_out", "holdover_rate"
-U_MISSED, U_WIDTH = "u_missed", "u_width"
-STATISTICS = {
-    MISSED: "share",
-    WIDTH: "median",
-    U_MISSED: "share",
-    U_WIDTH: "median",
-    LEFT_OUT: "share",
-    HOLDOVER: "slope",
-}
-"""Each of these quantities, with its statistic."""
 PPM = 1_000_000
 PPB = 1_000_000_000
 NO_BOUND, NO_U = "the clock tells no bound", "the clock tells no U"
@@ -59,14 +49,14 @@ def told_measurement(
 
     Args:
         trial: Of a device that tells its bound; of `holdover_rate` any, in holdover.
-        quantity: One of `STATISTICS`.
+        quantity: One of `STATED_BOUND_STATISTICS`.
         requirement: Its id.
         limit: In the unit of the quantity.
         n_required: Samples that it has to rest on.
         context: Of which run, test and subject.
     """
     found = find(trial, quantity)
-    statistic = STATISTICS[quantity]
+    statistic = STATED_BOUND_STATISTICS[quantity]
     uncertainty = Uncertainty.from_parts(found.parts)
     sample = Sample(quantity, statistic, found.value, found.n, n_required)
     verdict = judge(
@@ -90,7 +80,7 @@ def unset_told_measurement(
     quantity: str, requirement: str, limit: Limit, n_required: int, reason: str, context: Context
 ) -> Measurement:
     """Return the record of what could not be measured."""
-    sample = Sample(quantity, STATISTICS[quantity], None, 0, n_required)
+    sample = Sample(quantity, STATED_BOUND_STATISTICS[quantity], None, 0, n_required)
     nothing = Uncertainty.from_parts([])
     return build_record(requirement, sample, limit, nothing, Verdict("unset", None, reason), context)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from reports.clock_sync.verdict import BENCH_STALLED
+from reports.largest_pattern.capability import QUANTITY, UNIT
 from reports.latency.attempts import DecidedStream, decide_streams
 from reports.latency.verdict import ReplayResults, StreamRequirement
 from reports.quantities import producer_of
@@ -25,8 +26,6 @@ from reports.record.sampling import CONFIDENCE, miss_probability_upper_95
 from reports.record.verdict import Verdict, judge
 from reports.tools.answers import StreamResult
 
-QUANTITY = "largest_pattern"
-UNIT = "producers"
 SCHEMA = "benchwright.largest_pattern/1"
 FOLDER = "largest_pattern"
 FILE = "largest_pattern.json"

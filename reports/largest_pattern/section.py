@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.errors import RecordError
-from reports.largest_pattern.search import FILE, QUANTITY, LargestPattern, Trial, read_largest_pattern
+from reports.largest_pattern.capability import QUANTITY
+from reports.largest_pattern.search import FILE, LargestPattern, Trial, read_largest_pattern
 from reports.record.histogram import Quantile
 from reports.record.measurement import Measurement
-from reports.section import TargetData, TargetView
+from reports.section import Section, TargetData, TargetView
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +79,8 @@ def _result(run: Path, record: Measurement) -> LargestPatternResult:
         return LargestPatternResult(record, read_largest_pattern(run / place), "")
     except RecordError as error:
         return LargestPatternResult(record, None, str(error))
+
+
+SECTION = Section(
+    (("largest-pattern", "Largest pattern"),), "largest_pattern/section.html.j2", gather_largest_pattern
+)

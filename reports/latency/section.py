@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.errors import RecordError, ReportError
+from reports.latency.capability import STREAM_QUANTITY
 from reports.latency.late_message_plots import figure_late_messages
 from reports.latency.late_messages import latest_messages, worst_messages
 from reports.latency.over_time import replay_over_time
@@ -23,16 +24,10 @@ from reports.latency.plots import (
 from reports.latency.record_replays import RecordReplays
 from reports.latency.software_parts import SoftwareParts, software_parts
 from reports.latency.stack_comparison import StackComparison, compare_stacks
-from reports.latency.stream_groups import (
-    STREAM_QUANTITY,
-    Instrument,
-    StreamGroup,
-    StreamRow,
-    stream_groups,
-)
+from reports.latency.stream_groups import Instrument, StreamGroup, StreamRow, stream_groups
 from reports.record.measurement import Measurement
 from reports.run.tally import WORST_FIRST, relative_margin
-from reports.section import SampleReader, Samples, TargetData, TargetView
+from reports.section import SampleReader, Samples, Section, TargetData, TargetView
 from reports.software_latency.evidence import (
     FOLDER,
     SoftwareLatencies,
@@ -213,3 +208,11 @@ def type_names(rows: Sequence[StreamRow]) -> list[str]:
             if row.kind not in kinds:
                 kinds.append(row.kind)
     return [f"type {number}: {' / '.join(names.get(number, []))}" for number in range(4)]
+
+
+SECTION = Section(
+    (("streams", "Latency by stream"), ("distributions", "Distributions"), ("instrument", "Instrument")),
+    "latency/section.html.j2",
+    gather_latency,
+    latency_samples,
+)

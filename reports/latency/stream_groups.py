@@ -20,7 +20,6 @@ from reports.run.folder import EVIDENCE
 from reports.run.tally import key_of
 from reports.tools.answers import SendStream, StreamResult, WitnessResult
 
-STREAM_QUANTITY = "one_way_latency"
 SHARED = 3
 """Streams from which on a reason is told once of all of them."""
 

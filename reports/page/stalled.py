@@ -16,9 +16,10 @@ from pathlib import Path
 
 from reports.clock_sync.verdict import BENCH_STALLED
 from reports.errors import RecordError
+from reports.latency.capability import STREAM_QUANTITY
 from reports.latency.record_replays import RecordReplays
 from reports.latency.section import LatencySection
-from reports.latency.stream_groups import STREAM_QUANTITY, requirement_of
+from reports.latency.stream_groups import requirement_of
 from reports.latency.verdict import Standing, judge_latency
 from reports.page.model import gather
 from reports.record.measurement import Measurement

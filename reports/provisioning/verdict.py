@@ -4,30 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 
+from reports.provisioning.capability import QUANTITY, STATISTIC, UNIT
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty
 from reports.record.verdict import Verdict, judge
 
-QUANTITY = "provisioning_difference"
-STATISTIC = "max"
-UNIT = "facts"
 _NAMED = 5
 """Differences that a reason names."""
-
-
-class Event(StrEnum):
-    """After what differences are counted."""
-
-    TWICE = "twice"
-    """Provisioning a second time: settings that this changed, and facts."""
-    RESTORE = "restore"
-    """`restore`: facts, against those before anything was changed."""
-    POWER_CUT = "power-cut"
-    """A power cut of the provisioned target: facts after the next start, and provisioned again."""
-    RESTART = "restart"
-    """The same after a restart of its system."""
 
 
 def difference_measurement(

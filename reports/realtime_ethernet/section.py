@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.errors import RecordError
+from reports.realtime_ethernet.capability import MEAN, QUANTILES, RISES
 from reports.realtime_ethernet.evidence import (
     ALONE,
     BESIDE,
@@ -24,10 +25,7 @@ from reports.realtime_ethernet.evidence import (
 )
 from reports.realtime_ethernet.thread_shares import ThreadShares
 from reports.realtime_ethernet.verdict import (
-    MEAN,
-    QUANTILES,
     QUANTITIES,
-    RISES,
     Finding,
     bulk_share,
     find_latency,
@@ -36,7 +34,7 @@ from reports.realtime_ethernet.verdict import (
 )
 from reports.record.histogram import Quantile, merge
 from reports.record.measurement import Measurement
-from reports.section import TargetData, TargetView
+from reports.section import Section, TargetData, TargetView
 
 REFERENCE_STACK = "kernel"
 """The stack that the others are compared with, as in the paper."""
@@ -202,3 +200,8 @@ def _compared(row: OfSize, reference: Sequence[OfSize]) -> OfSize:
     if row.value is None or not other:
         return row
     return OfSize(row.size_bytes, row.found, row.windows_lost, 100 * (row.value / other - 1))
+
+
+SECTION = Section(
+    (("single-messages", "Single messages"),), "realtime_ethernet/section.html.j2", gather_messages
+)

@@ -17,6 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from reports.realtime_ethernet.capability import (
+    BULK_RISE,
+    MESSAGE_LATENCY,
+    MESSAGE_THROUGHPUT,
+    QUANTILES,
+    RECEIVE_RISE,
+    RISES,
+)
 from reports.realtime_ethernet.evidence import (
     ALONE,
     BESIDE,
@@ -36,15 +44,7 @@ from reports.record.histogram import Summary, merge
 from reports.record.measurement import Limit, Measurement, Number, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
 
-MESSAGE_LATENCY = "message_latency"
-BULK_RISE = "bulk_rise"
-MESSAGE_THROUGHPUT = "message_throughput"
-RECEIVE_RISE = "receive_rise"
-RISES = BULK_RISE, RECEIVE_RISE
 QUANTITIES = (MESSAGE_LATENCY, *RISES, MESSAGE_THROUGHPUT)
-QUANTILES = {"median": 0.5, "p99": 0.99}
-"""Statistics of latencies."""
-MEAN = "mean"
 ROUNDS_MIN = 14
 """Of which no trial is left out: below there is no verdict."""
 TOGETHER = 2

@@ -57,10 +57,10 @@ class Sample:
         """Return the unit of the value.
 
         Raises:
-            RecordError: The quantity has no row in `reports/quantities.py`.
+            RecordError: No capability has the quantity.
         """
         if self.quantity not in QUANTITIES:
-            raise RecordError(f"quantity {self.quantity!r} has no row in reports/quantities.py")
+            raise RecordError(f"quantity {self.quantity!r}: no reports/*/capability.py has it")
         return QUANTITIES[self.quantity].unit
 
 
@@ -84,11 +84,11 @@ def build_record(
 
     Raises:
         RecordError: The record would contradict itself, above all a pass that is none; or its subject is on
-            an axis without a row in `reports/quantities.py`.
+            an axis that no capability has.
     """
     for each in context.subject.axes or ():
         if each.axis not in AXES:
-            raise RecordError(f"axis {each.axis!r} has no row in reports/quantities.py")
+            raise RecordError(f"axis {each.axis!r}: no reports/*/capability.py has it")
     return Measurement(
         schema=SCHEMA,
         run_id=context.run_id,

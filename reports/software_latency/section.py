@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from reports.errors import ReportError
 from reports.record.measurement import Measurement
-from reports.section import PrintFigure, TargetData, TargetView
+from reports.section import PrintFigure, Section, TargetData, TargetView
+from reports.software_latency.capability import CLOSURE, QUANTITY
 from reports.software_latency.estimate import SoftwareLatency
 from reports.software_latency.evidence import (
     FOLDER,
@@ -17,7 +18,6 @@ from reports.software_latency.evidence import (
     load_software_latencies,
 )
 from reports.software_latency.plots import figure_quantiles, pair_quantiles
-from reports.software_latency.verdict import CLOSURE, QUANTITY
 
 PAPER_DELAY_NS = 2_000_000
 PAPER_BEFORE_NS, PAPER_AFTER_NS = (1_599_130, 1_585_960, 1_604_775), (1_602_646, 1_580_520, 3_724_501)
@@ -165,3 +165,8 @@ def gather_software_latency(measured: TargetData) -> SoftwareSection | None:
         except ReportError as error:
             problems.append(str(error))
     return SoftwareSection(judged, tuple(sizes), tuple(problems))
+
+
+SECTION = Section(
+    (("software-latency", "Software latency"),), "software_latency/section.html.j2", gather_software_latency
+)

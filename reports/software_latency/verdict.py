@@ -17,13 +17,10 @@ from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
 from reports.run.tally import WORST_FIRST
+from reports.software_latency.capability import CLOSURE, QUANTITY, STATISTIC
 from reports.software_latency.closure import Closure
 from reports.software_latency.estimate import HARDWARE, undecided
 from reports.software_latency.evidence import SoftwareLatencies
-
-QUANTITY = "software_latency"
-CLOSURE = "software_latency_closure"
-STATISTIC = "mean"
 
 
 def software_measurement(

@@ -10,7 +10,18 @@ from typing import cast
 
 from reports.errors import RecordError, ReportError
 from reports.record.measurement import Measurement, Number, UncertaintyPart
-from reports.section import PrintFigure, SampleReader, Samples, TargetData, TargetView
+from reports.section import PrintFigure, SampleReader, Samples, Section, TargetData, TargetView
+from reports.timed_edges.capability import (
+    DEVIATION,
+    MEAN,
+    METHODS,
+    OFFSET_QUANTITY,
+    ORDER_QUANTITY,
+    PEAK_TO_PEAK,
+    QUANTITY,
+    SHIFT_QUANTITY,
+    WITNESS_QUANTITY,
+)
 from reports.timed_edges.plots import (
     MethodMark,
     figure_delays,
@@ -33,7 +44,6 @@ from reports.timed_edges.trial import (
     CAPTURE,
     CLOCK_EDGE,
     FOLDER,
-    METHODS,
     OSCILLOSCOPE,
     TRIAL,
     WITNESSES,
@@ -43,21 +53,7 @@ from reports.timed_edges.trial import (
     load_edge_trial,
     load_witnesses,
 )
-from reports.timed_edges.verdict import (
-    DEVIATION,
-    MEAN,
-    OFFSET_QUANTITY,
-    ORDER_QUANTITY,
-    PEAK_TO_PEAK,
-    QUANTITY,
-    SHIFT_QUANTITY,
-    WITNESS_QUANTITY,
-    edge_offset_ns,
-    edge_parts,
-    uncertainty_of,
-    witness_en,
-    witness_pairs,
-)
+from reports.timed_edges.verdict import edge_offset_ns, edge_parts, uncertainty_of, witness_en, witness_pairs
 from reports.timed_edges.waveforms import load_waveforms
 from reports.tools.answers import last_result
 
@@ -460,3 +456,8 @@ def _drawn(draw: Callable[..., str], *arguments: object) -> str:
         return draw(*arguments)
     except ReportError:
         return ""
+
+
+SECTION = Section(
+    (("timed-edges", "Timed edges"),), "timed_edges/section.html.j2", gather_timed_edges, edge_samples
+)

@@ -15,7 +15,8 @@ from pathlib import Path
 from reports.errors import RecordError
 from reports.paper_table import table_rows
 from reports.record.measurement import Number
-from reports.timed_edges.trial import METHODS, OSCILLOSCOPE, BudgetPart, EdgeTrial
+from reports.timed_edges.capability import METHODS
+from reports.timed_edges.trial import OSCILLOSCOPE, BudgetPart, EdgeTrial
 from reports.timed_edges.verdict import uncertainty_of
 
 TABLE = Path(__file__).with_name("intra-process-table2.csv")

@@ -21,6 +21,7 @@ from reports.errors import RecordError
 from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
 from reports.record.measurement import Number, PartKind
+from reports.timed_edges.capability import METHODS
 
 SCHEMA = "benchwright.timed_edges/1"
 WITNESSES_SCHEMA = "benchwright.edge_witnesses/1"
@@ -30,8 +31,6 @@ WITNESSES = "witnesses.json"
 
 _WHOLE = re.compile(r"[0-9]{1,10}")
 
-METHODS = ("gettime-software", "rdtsc-software", "tgpio-filtered-read", "tgpio-latch")
-"""The paper's four ways to make a timed edge, in the order of its Table II."""
 CLOCK_EDGE = "clock-edge"
 """An edge at each full period of a clock: it shows that clock's offset."""
 

@@ -21,21 +21,17 @@ from reports.normalised_error import normalised_error
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Number, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
+from reports.timed_edges.capability import (
+    DEVIATION,
+    MEAN,
+    OFFSET_QUANTITY,
+    ORDER_QUANTITY,
+    PEAK_TO_PEAK,
+    SHIFT_QUANTITY,
+    WITNESS_QUANTITY,
+)
 from reports.timed_edges.trial import BudgetPart, EdgeTrial, Witness, Witnesses
 from reports.units import format_value
-
-QUANTITY = "edge_delay"
-OFFSET_QUANTITY = "sync_offset"
-ORDER_QUANTITY = "edge_deviation_difference"
-SHIFT_QUANTITY = "edge_error_shift"
-"""Shift of the edges less the mistake that was put into the software: by this the bench checks itself."""
-WITNESS_QUANTITY = "edge_witness_en"
-"""Two witnesses' difference over both uncertainties: by this, too, the bench checks itself."""
-
-MEAN, DEVIATION, PEAK_TO_PEAK = "mean", "standard_deviation", "peak_to_peak"
-STATISTICS = (MEAN, DEVIATION, PEAK_TO_PEAK)
-MAX_ABS = "max_abs"
-OFFSET_STATISTICS = (MEAN, MAX_ABS)
 
 _AVERAGED = ("noise", "clock_jitter", "jitter")
 """Parts of a mean that come from single edges: an extreme has its own in their place."""

@@ -14,16 +14,8 @@ from pathlib import Path
 from hw.bench import TargetSpec
 from hw.errors import BenchError
 from hw.open_bench import Nodes, OpenBench
-from reports.clock_read.readings import (
-    HOST,
-    KERNEL_CLOCKS,
-    PHC_WAYS,
-    TARGET,
-    TIMECARD,
-    Reading,
-    Readings,
-    write_readings,
-)
+from reports.clock_read.capability import KERNEL_CLOCKS, PHC_WAYS, TIMECARD
+from reports.clock_read.readings import HOST, TARGET, Reading, Readings, write_readings
 from resources.clocks.command import clock_command
 from resources.clocks.timecard import serve_timecards
 from resources.profiles import ClockTimes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import ConfigError
-from reports.clock_sync import told_bound
+from reports.clock_sync.capability import STATED_BOUND_STATISTICS
 from reports.clock_sync.mask import CURVES, load_mask, mask_file
 from reports.clock_sync.mask_verdict import MaskRange
 from reports.errors import RecordError
@@ -70,7 +70,7 @@ def lock_requirement(paths: Sequence[Path], clock: str) -> Requirement:
         ConfigError: No file has one, or one is wrong.
     """
     for path in paths:
-        for each in load_requirements_file(path, OFFSET, *told_bound.STATISTICS).requirements:
+        for each in load_requirements_file(path, OFFSET, *STATED_BOUND_STATISTICS).requirements:
             if each.of == clock and each.quantity == OFFSET and each.lock_within_s:
                 return each
     names = ", ".join(str(path) for path in paths)

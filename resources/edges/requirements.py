@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from reports.requirements import Requirement
-from reports.timed_edges.verdict import OFFSET_QUANTITY, QUANTITY
+from reports.timed_edges.capability import OFFSET_QUANTITY, QUANTITY
 from resources.requirements_file import load_requirements_file
 
 

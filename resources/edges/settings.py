@@ -9,7 +9,8 @@ from pathlib import Path
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
-from reports.timed_edges.trial import CLOCK_EDGE, METHODS
+from reports.timed_edges.capability import METHODS
+from reports.timed_edges.trial import CLOCK_EDGE
 from resources.clocks.settings import StackSpec, stacks_of_any_kind
 
 VIEWS_FILE = Path(__file__).with_name("timed_edges.toml")

@@ -10,8 +10,9 @@ from robot.api import logger
 
 from hw.errors import ConfigError, MeasurementError
 from reports import Conditions, Measurement, Subject, current_run
+from reports.clock_read.capability import QUANTITY
 from reports.clock_read.readings import FOLDER, READINGS, TARGET, Reading, Readings, load_cost
-from reports.clock_read.verdict import QUANTITY, read_measurement, unread_measurement
+from reports.clock_read.verdict import read_measurement, unread_measurement
 from reports.record.context import Context
 from reports.requirements import Requirement
 from reports.run.current import judges

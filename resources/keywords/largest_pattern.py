@@ -10,7 +10,8 @@ from typing import Any
 from robot.libraries.BuiltIn import BuiltIn
 
 from reports import current_run
-from reports.largest_pattern.search import QUANTITY, LargestPattern, largest_pattern_measurement
+from reports.largest_pattern.capability import QUANTITY
+from reports.largest_pattern.search import LargestPattern, largest_pattern_measurement
 from reports.run.current import judges
 from reports.units import format_value
 from resources.keywords.asks import AsksRequirements

@@ -10,7 +10,8 @@ from random import Random
 
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Conditions, Subject, current_run
-from reports.provisioning.verdict import QUANTITY, Event, difference_measurement
+from reports.provisioning.capability import QUANTITY, Event
+from reports.provisioning.verdict import difference_measurement
 from reports.record.context import Context
 from reports.requirements import Requirement
 from reports.run.current import judges

@@ -10,6 +10,7 @@ from pathlib import Path
 from hw.errors import ConfigError, MeasurementError
 from reports import Conditions, Measurement, Subject, current_run
 from reports.errors import ReportError
+from reports.realtime_ethernet.capability import MESSAGE_LATENCY, MESSAGE_THROUGHPUT, RISES
 from reports.realtime_ethernet.evidence import (
     ALONE,
     BESIDE,
@@ -21,10 +22,7 @@ from reports.realtime_ethernet.evidence import (
     Trial,
 )
 from reports.realtime_ethernet.verdict import (
-    MESSAGE_LATENCY,
-    MESSAGE_THROUGHPUT,
     QUANTITIES,
-    RISES,
     Demand,
     Finding,
     bytes_of_size,

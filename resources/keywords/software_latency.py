@@ -15,6 +15,7 @@ from reports.record.context import Context
 from reports.record.measurement import AxisValue, NumberedCondition
 from reports.requirements import Requirement
 from reports.run.current import judges
+from reports.software_latency.capability import CLOSURE, QUANTITY
 from reports.software_latency.evidence import (
     FOLDER,
     ROUND_TRIPS,
@@ -24,7 +25,7 @@ from reports.software_latency.evidence import (
     folder_of_size,
     load_software_latencies,
 )
-from reports.software_latency.verdict import CLOSURE, QUANTITY, closure_measurement, software_measurement
+from reports.software_latency.verdict import closure_measurement, software_measurement
 from reports.units import format_value
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say

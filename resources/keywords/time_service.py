@@ -13,7 +13,7 @@ from robot.api import SkipExecution
 from hw.errors import ConfigError, MeasurementError
 from hw.provisioning import TARGETS
 from reports import Limit, Measurement, current_run
-from reports.clock_sync import told_bound
+from reports.clock_sync.capability import HOLDOVER, LEFT_OUT, MISSED, U_MISSED, U_WIDTH
 from reports.clock_sync.disturbance import DISTURBANCE, Disturbance
 from reports.clock_sync.trial import TRIAL, ClockTrial
 from reports.requirements import Requirement
@@ -36,15 +36,15 @@ from resources.requirements_file import load_requirements_file
 OFFSET = "sync_offset"
 PAPER_INTERVAL_S = 30
 """Of the paper's row that the limit on the offset is of; longer ones are judged by the bound alone."""
-TOLD = (told_bound.MISSED, told_bound.U_MISSED)
-READ = (*TOLD, told_bound.U_WIDTH, told_bound.LEFT_OUT)
+TOLD = (MISSED, U_MISSED)
+READ = (*TOLD, U_WIDTH, LEFT_OUT)
 """What is judged of every trial in which the reference is sound, beside the offset."""
 
 
 JUDGED_BY = {
     "Time Service Should Stay Within Its Limit": (OFFSET, *READ),
     "Time Service Should Hold Its Bound In Holdover": TOLD,
-    "Holdover Should Drift No Faster Than Its Limit": (told_bound.HOLDOVER,),
+    "Holdover Should Drift No Faster Than Its Limit": (HOLDOVER,),
     "Bound Should Hold At Each Interval": (OFFSET, *TOLD),
     "Bound Should Stay True Through What Happens": (OFFSET, *TOLD),
     "Readers Should Be Told Of A Step": (OFFSET,),
@@ -136,7 +136,7 @@ class TimeServiceLibrary(AsksRequirements):
 
         Skipped where the profile synchronises for less than the paper: its rate is not known by then.
         """
-        requirement = self._judged(told_bound.HOLDOVER)
+        requirement = self._judged(HOLDOVER)
         if not self._times.is_papers_holdover:
             raise SkipExecution(
                 f"profile {self._open.profile.name} synchronises for {self._times.synchronised_s} s;"
@@ -144,7 +144,7 @@ class TimeServiceLibrary(AsksRequirements):
             )
         if self._holdover is None:
             raise MeasurementError("no holdover was measured")
-        self._judge.judge([], requirement, self._told(self._holdover, (told_bound.HOLDOVER,)))
+        self._judge.judge([], requirement, self._told(self._holdover, (HOLDOVER,)))
 
     @keyword
     def bound_should_hold_at_each_interval(self) -> None:
@@ -231,7 +231,7 @@ class TimeServiceLibrary(AsksRequirements):
     def _loaded(self) -> dict[str, Requirement]:
         """Return the requirements by their quantities; raises ConfigError."""
         if not self._requirements:
-            quantities = (OFFSET, *READ, told_bound.HOLDOVER)
+            quantities = (OFFSET, *READ, HOLDOVER)
             found = load_requirements_file(self._path, *quantities).requirements
             self._requirements = {each.quantity: each for each in found}
             for quantity in quantities:
@@ -286,7 +286,7 @@ class TimeServiceLibrary(AsksRequirements):
     def _limit(self, quantity: str) -> Limit:
         """Return the limit; a drift may go to either side."""
         limit = self._loaded[quantity].limit
-        if quantity == told_bound.HOLDOVER and limit.upper is not None:
+        if quantity == HOLDOVER and limit.upper is not None:
             return Limit(limit.upper, -limit.upper, limit.source)
         return limit
 

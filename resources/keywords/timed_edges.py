@@ -18,10 +18,9 @@ from reports.clock_sync.trial import ClockTrial
 from reports.record.context import Context
 from reports.requirements import Requirement
 from reports.run.current import judges
+from reports.timed_edges.capability import OFFSET_QUANTITY, QUANTITY
 from reports.timed_edges.trial import FOLDER, TRIAL, WITNESSES, EdgeTrial, write_witnesses
 from reports.timed_edges.verdict import (
-    OFFSET_QUANTITY,
-    QUANTITY,
     edge_limit,
     edge_measurement,
     order_measurement,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import ConfigError
-from reports.latency.stream_groups import STREAM_QUANTITY
+from reports.latency.capability import STREAM_QUANTITY
 from reports.quantities import producer_of
 from reports.requirements import Requirement
 from resources.replay.pattern import Pattern

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Measurement, Subject
 from reports.run.folder import RunFolder
+from reports.timed_edges.capability import OFFSET_QUANTITY, PEAK_TO_PEAK, QUANTITY
 from reports.timed_edges.trial import (
     CAPTURE,
     CAPTURED_EDGE,
@@ -35,9 +36,6 @@ from reports.timed_edges.trial import (
     write_witnesses,
 )
 from reports.timed_edges.verdict import (
-    OFFSET_QUANTITY,
-    PEAK_TO_PEAK,
-    QUANTITY,
     edge_limit,
     edge_measurement,
     order_measurement,

@@ -36,7 +36,7 @@ def test_a_quantity_without_a_row_is_no_record() -> None:
     verdict = Verdict("pass", 9, "")
     context = Context("run-1", "test", Subject("lab", "arm"), Conditions("ci"), True, ())
     nothing = Uncertainty.from_parts([])
-    with pytest.raises(RecordError, match=r"quantity 'made_up' has no row in reports/quantities\.py"):
+    with pytest.raises(RecordError, match=r"quantity 'made_up': no reports/\*/capability\.py has it"):
         build_record("REQ-1", sample, Limit(10, None, "the test"), nothing, verdict, context)
 
 

@@ -15,15 +15,8 @@ from robot.api import Error, SkipExecution
 from hw.bench import load_bench
 from hw.errors import BenchError, MeasurementError
 from reports import RunFolder
-from reports.timed_edges.trial import (
-    METHODS,
-    BudgetPart,
-    Budgets,
-    Counts,
-    Delays,
-    EdgeTrial,
-    write_edge_trial,
-)
+from reports.timed_edges.capability import METHODS
+from reports.timed_edges.trial import BudgetPart, Budgets, Counts, Delays, EdgeTrial, write_edge_trial
 from resources.edges.requirements import load_timed_edge_requirements
 from resources.edges.trials import EdgePlan, EdgeRun
 from resources.keywords import judged, timed_edges

@@ -22,7 +22,8 @@ from hw.drivers.ssh import SshNode
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.session import Bench, open_bench
 from hw.tools import BUILD, local_library, local_tool
-from reports.clock_read.readings import TARGET, TIMECARD
+from reports.clock_read.capability import TIMECARD
+from reports.clock_read.readings import TARGET
 from reports.clock_sync.trial import TrialFacts
 from resources.clocks.command import clock_command
 from resources.clocks.read_latency import measure_read_latency

@@ -11,6 +11,7 @@ import pytest
 
 from hw.provisioning import TARGETS
 from hw.session import Bench
+from reports.realtime_ethernet.capability import RISES
 from reports.realtime_ethernet.evidence import (
     ALONE,
     BESIDE,
@@ -24,7 +25,7 @@ from reports.realtime_ethernet.evidence import (
     load_thread_shares,
     load_transfers,
 )
-from reports.realtime_ethernet.verdict import RISES, find_latency, find_rise, find_throughput
+from reports.realtime_ethernet.verdict import find_latency, find_rise, find_throughput
 from resources.network_stack import load_network_stack
 from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.realtime_ethernet.settings import MessageTimes

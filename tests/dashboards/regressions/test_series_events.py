@@ -13,7 +13,7 @@ from dashboards.points import LATENCY
 from dashboards.regressions.changes import find_changes
 from dashboards.regressions.event import Event, Level, RunValue
 from dashboards.regressions.series_events import event_of, series_title, stored_event
-from reports.quantities import Worse
+from reports.capability import Worse
 
 NS_PER_DAY = 86_400 * 10**9
 MS = 1e6

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from reports.clock_sync.capability import LEFT_OUT
 from reports.clock_sync.hearing import ANSWER_FORMATS, longest_silence_ns, silence_causes
 from reports.clock_sync.log_formats import LOG_READERS
-from reports.clock_sync.told_bound import LEFT_OUT, told_measurement
+from reports.clock_sync.told_bound import told_measurement
 from reports.clock_sync.trial import TRIAL, ClockTrial, load_trial, write_trial
 from reports.clock_sync.verdict import judge_sync
 from reports.record.context import Context

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from reports.clock_sync.capability import MISSED
 from reports.clock_sync.mask import load_mask, mask_file
 from reports.clock_sync.mask_verdict import MaskRange, mask_measurements
 from reports.clock_sync.section import ClockSection, gather_clocks, servo_of
 from reports.clock_sync.tai_utc import TAI_UTC, NodeTaiUtc, write_tai_utc
-from reports.clock_sync.told_bound import MISSED, told_measurement
+from reports.clock_sync.told_bound import told_measurement
 from reports.clock_sync.trial import FILTERED, MASK, SEQUENTIAL, TRIAL, load_trial, phc_read_file, write_trial
 from reports.clock_sync.two_way_reference import TARGET_FILE
 from reports.clock_sync.usage import READ_COST, Usage, write_usage

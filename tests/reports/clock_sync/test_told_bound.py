@@ -10,18 +10,9 @@ from typing import Any
 import pytest
 
 from reports.clock_sync.answers import clock_compare
-from reports.clock_sync.told_bound import (
-    HOLDOVER,
-    LEFT_OUT,
-    MISSED,
-    STATISTICS,
-    U_MISSED,
-    U_WIDTH,
-    WIDTH,
-    median_size_ns,
-    told_measurement,
-    unset_told_measurement,
-)
+from reports.clock_sync.capability import HOLDOVER, LEFT_OUT, MISSED, U_MISSED, U_WIDTH, WIDTH
+from reports.clock_sync.capability import STATED_BOUND_STATISTICS as STATISTICS
+from reports.clock_sync.told_bound import median_size_ns, told_measurement, unset_told_measurement
 from reports.clock_sync.trial import FILTERED, ClockTrial, load_trial
 from reports.errors import RecordError
 from reports.record.context import Context

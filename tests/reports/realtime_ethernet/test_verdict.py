@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from reports.errors import RecordError
+from reports.realtime_ethernet.capability import BULK_RISE, RECEIVE_RISE
 from reports.realtime_ethernet.evidence import (
     ALONE,
     BESIDE,
@@ -22,14 +23,7 @@ from reports.realtime_ethernet.evidence import (
     read_round_trips,
     read_transfer,
 )
-from reports.realtime_ethernet.verdict import (
-    BULK_RISE,
-    RECEIVE_RISE,
-    find_latency,
-    find_rise,
-    find_throughput,
-    of_all_rounds,
-)
+from reports.realtime_ethernet.verdict import find_latency, find_rise, find_throughput, of_all_rounds
 from tests.reports.realtime_ethernet.sample import (
     latency_answer,
     source_answer,

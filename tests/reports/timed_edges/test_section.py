@@ -15,6 +15,7 @@ from reports.page.model import Report, gather
 from reports.page.render import render
 from reports.run.folder import RunFolder
 from reports.section import TargetData
+from reports.timed_edges.capability import DEVIATION, MEAN, QUANTITY
 from reports.timed_edges.section import TimedEdgesSection, gather_timed_edges
 from reports.timed_edges.table import best_of, common_count, paper_edges, ratios_to, shares_of
 from reports.timed_edges.trial import (
@@ -26,14 +27,7 @@ from reports.timed_edges.trial import (
     EdgeTrial,
     write_edge_trial,
 )
-from reports.timed_edges.verdict import (
-    DEVIATION,
-    MEAN,
-    QUANTITY,
-    edge_limit,
-    edge_measurement,
-    shift_measurement,
-)
+from reports.timed_edges.verdict import edge_limit, edge_measurement, shift_measurement
 from tests.reports.sample_edges import IDENTITY, add_edges, add_trial, digitised, drawn_trial, latch_delays
 
 PRINTED = {

@@ -13,14 +13,9 @@ from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Measurement, Subject
 from reports.run.tally import overall
+from reports.timed_edges.capability import DEVIATION, MAX_ABS, MEAN, OFFSET_QUANTITY, PEAK_TO_PEAK, QUANTITY
 from reports.timed_edges.trial import BudgetPart, Budgets, Counts, EdgeTrial, Witness, Witnesses
 from reports.timed_edges.verdict import (
-    DEVIATION,
-    MAX_ABS,
-    MEAN,
-    OFFSET_QUANTITY,
-    PEAK_TO_PEAK,
-    QUANTITY,
     edge_limit,
     edge_measurement,
     order_measurement,

@@ -16,17 +16,8 @@ from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchError
 from hw.open_bench import OpenBench
 from hw.protocols import CommandResult
-from reports.clock_read.readings import (
-    CLOCKS,
-    HOST,
-    KERNEL_CLOCKS,
-    TARGET,
-    Reading,
-    Readings,
-    load_cost,
-    load_readings,
-)
-from reports.clock_read.verdict import QUANTITY
+from reports.clock_read.capability import CLOCKS, KERNEL_CLOCKS, QUANTITY
+from reports.clock_read.readings import HOST, TARGET, Reading, Readings, load_cost, load_readings
 from resources.clocks.read_latency import measure_read_latency, read_commands
 from resources.profiles import ClockTimes, load_profile
 from resources.requirements_file import load_requirements_file

@@ -10,7 +10,7 @@ import pytest
 from hw.errors import ConfigError
 from hw.faults import Fault
 from hw.fields import Fields
-from reports.provisioning.verdict import QUANTITY, Event
+from reports.provisioning.capability import QUANTITY, Event
 from resources.profiles import load_profile
 from resources.provisioning.settings import provisioning_times
 from resources.requirements_file import load_requirements_file

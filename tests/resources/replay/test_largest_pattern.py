@@ -16,10 +16,10 @@ from hw.bench import load_bench
 from hw.errors import CapabilityError, MeasurementError
 from reports import Limit, RunFolder
 from reports.clock_sync.verdict import BENCH_STALLED
+from reports.largest_pattern.capability import QUANTITY
 from reports.largest_pattern.search import (
     FILE,
     FOLDER,
-    QUANTITY,
     LargestPattern,
     TrialOutcome,
     largest_pattern_measurement,
