@@ -4,61 +4,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-Record = Mapping[str, Any]
+from reports.rejudge.again import Record, checks, kinds
 
 RULE = "guard-band-U"
 SCHEMA = "benchwright.measurement/1"
-CHECKS = (
-    "known_delay_error",
-    "clock_witness_difference",
-    "clock_step",
-    "path_shift",
-    "edge_error_shift",
-    "edge_witness_en",
-    "software_latency_closure",
-    "software_latency_en",
-)
-"""Quantities by which the bench checks itself."""
-KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "one_way_latency": ("ns", ("max",)),
-    "known_delay_error": ("ns", ("median",)),
-    "largest_pattern": ("producers", ("max",)),
-    "provisioning_difference": ("facts", ("max",)),
-    "sync_offset": ("ns", ("max_abs", "mean")),
-    "lock_time": ("s", ("max",)),
-    "te": ("ns", ("max_abs",)),
-    "te_l": ("ns", ("max_abs",)),
-    "cte": ("ns", ("mean",)),
-    "mtie": ("ns", ("max",)),
-    "tdev": ("ns", ("deviation",)),
-    "dte_l_mtie": ("ns", ("max",)),
-    "dte_l_tdev": ("ns", ("deviation",)),
-    "bound_missed": ("ppm", ("share",)),
-    "bound_width": ("", ("median",)),
-    "u_missed": ("ppm", ("share",)),
-    "u_width": ("", ("median",)),
-    "reads_left_out": ("ppm", ("share",)),
-    "holdover_rate": ("ppb", ("slope",)),
-    "clock_read_latency": ("ns", ("mean", "max")),
-    "clock_step": ("ns", ("nearest",)),
-    "clock_witness_difference": ("ns", ("mean",)),
-    "path_shift": ("ns", ("mean",)),
-    "edge_delay": ("ns", ("mean", "standard_deviation", "peak_to_peak")),
-    "edge_deviation_difference": ("ns", ("standard_deviation",)),
-    "edge_error_shift": ("ns", ("mean",)),
-    "edge_witness_en": ("", ("en",)),
-    "message_latency": ("ns", ("median", "p99")),
-    "bulk_rise": ("%", ("median", "p99")),
-    "receive_rise": ("%", ("median", "p99")),
-    "message_throughput": ("bytes/s", ("mean",)),
-    "software_latency": ("ns", ("mean",)),
-    "software_latency_closure": ("ns", ("max",)),
-    "software_latency_en": ("", ("en",)),
-}
-"""Unit and statistics of each quantity that suites record: docs/requirements.md, docs/reports.md."""
 TOLERANCE = 1e-9
 """Relative, of floating-point sums."""
 
@@ -68,12 +19,13 @@ def objections(record: Record) -> Iterator[str]:
     for name, wanted in (("schema", SCHEMA), ("rule", RULE)):
         if record[name] != wanted:
             yield f"{name} is {record[name]!r}"
-    unit, statistics = KINDS.get(record["quantity"], (record["unit"], (record["statistic"],)))
+    known = kinds().get(record["quantity"])
+    unit, statistics = (known.unit, known.statistics) if known else (record["unit"], (record["statistic"],))
     if record["unit"] != unit:
         yield f"unit is {record['unit']!r}, a {record['quantity']} is in {unit!r}"
     if record["statistic"] not in statistics:
         yield f"statistic is {record['statistic']!r}, of a {record['quantity']} {' or '.join(statistics)}"
-    if record["quantity"] in CHECKS and record["allowed_lost"]:
+    if record["quantity"] in checks() and record["allowed_lost"]:
         yield f"allowed_lost is {record['allowed_lost']}, a check of the bench may lose nothing"
     u = expanded(record["uncertainty"]["parts"])
     said = record["uncertainty"]["expanded"]

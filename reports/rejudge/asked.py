@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.arithmetic import CHECKS, Record
+from reports.rejudge.again import Record, checks, of_suites
 from reports.rejudge.kept import KEPT
-from reports.rejudge.requirements import OF_SUITES
 
 MESSAGE_MAX = 400
 
@@ -54,7 +53,7 @@ def asked_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[R
 
 
 def _is_asked(record: Record) -> bool:
-    return record["quantity"] not in (*CHECKS, *OF_SUITES)
+    return record["quantity"] not in checks() | of_suites()
 
 
 def _ids(run: Path) -> Iterator[tuple[str, set[str]]]:

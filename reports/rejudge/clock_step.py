@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.lock_time import DISTURBANCE
 from reports.rejudge.rule import limit_objections, outcome_of, part_objections, value_objections

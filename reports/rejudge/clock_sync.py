@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.heard import as_heard, heard_by_timecard
 from reports.rejudge.trial import (

@@ -9,8 +9,8 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+from reports.rejudge.again import Record
 from reports.rejudge.answers import read_result
-from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.rule import limit_objections, outcome_of, part_objections, value_objections
 from reports.rejudge.trial import (

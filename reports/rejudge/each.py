@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import ParseError
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 
 DAMAGE = (
     ArithmeticError,

@@ -15,7 +15,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from reports.rejudge.arithmetic import Record, expanded
+from reports.rejudge.again import Record
+from reports.rejudge.arithmetic import expanded
 from reports.rejudge.edge_budget import ART_TICK_NS, CARD_TICK_NS
 from reports.rejudge.edge_trial import TRIAL, EdgeTrial, Part
 from reports.rejudge.latency import read_result

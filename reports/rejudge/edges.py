@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.arithmetic import Record, expanded
+from reports.rejudge.again import Record
+from reports.rejudge.arithmetic import expanded
 from reports.rejudge.each import judge_each
 from reports.rejudge.edge_trial import TRIAL, EdgeTrial, Part
 from reports.rejudge.edge_witnesses import WITNESSES, witness_objections

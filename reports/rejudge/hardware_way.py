@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 
 FILE = "round_trips.json"
 LINK = re.compile(

@@ -11,7 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from reports.rejudge.arithmetic import Record, expanded
+from reports.rejudge.again import Record
+from reports.rejudge.arithmetic import expanded
 from reports.rejudge.each import judge_each
 
 QUANTITY = "known_delay_error"

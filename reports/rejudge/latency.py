@@ -13,8 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from reports.rejudge.again import Record
 from reports.rejudge.answers import read_lines, read_result
-from reports.rejudge.arithmetic import Record, expanded
+from reports.rejudge.arithmetic import expanded
 from reports.rejudge.carried import is_carried
 from reports.rejudge.each import DAMAGE
 from reports.rejudge.ended_producers import taken_by_ended

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.heard import heard_by_timecard
 from reports.rejudge.kept import is_before, kept_requirements

@@ -14,37 +14,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record, every, kinds, of_suites
 from reports.rejudge.kept import kept_requirements
 from reports.rejudge.repeated import needs_no_record
-from reports.rejudge.requirements import NO_SUBJECTS, OF_SUITES
+from reports.rejudge.requirements import NO_SUBJECTS
 
-CLOCK = ("trial.json", "filtered.ndjson", "two-way-target.ndjson", "disturbance.json")
-MASK = ("mask.csv",)
-EDGES = ("edges.json",)
-TRIPS = ("round_trips.json",)
-MESSAGES = ("messages.json",)
-NOT_JUDGED_AGAIN = ("software_latency_en",)
-"""Of the version before: it has no second judge."""
-RAW: Mapping[str, tuple[str, ...]] = {
-    "one_way_latency": ("recv.ndjson",),
-    "known_delay_error": ("known_delay.json",),
-    "largest_pattern": ("largest_pattern.json",),
-    "provisioning_difference": ("facts-*.json",),
-    "sync_offset": ("filtered.ndjson", "two-way-target.ndjson", *EDGES),
-    "lock_time": CLOCK,
-    **dict.fromkeys(("te", "te_l", "cte", "mtie", "tdev", "dte_l_mtie", "dte_l_tdev"), MASK),
-    **dict.fromkeys(("bound_missed", "bound_width", "u_missed", "u_width"), CLOCK),
-    **dict.fromkeys(("reads_left_out", "holdover_rate"), CLOCK),
-    **dict.fromkeys(("clock_step", "clock_witness_difference", "path_shift"), CLOCK),
-    "clock_read_latency": ("readings.json",),
-    **dict.fromkeys(("edge_delay", "edge_deviation_difference", "edge_error_shift"), EDGES),
-    "edge_witness_en": ("witnesses.json",),
-    **dict.fromkeys(("message_latency", "bulk_rise", "receive_rise", "message_throughput"), MESSAGES),
-    **dict.fromkeys(("software_latency", "software_latency_closure", *NOT_JUDGED_AGAIN), TRIPS),
-}
-"""Each quantity with raw data of its own, and the files of which its records have to name one."""
-JUDGED_AGAIN = frozenset(RAW) - frozenset(NOT_JUDGED_AGAIN)
+MASK = "mask.csv"
+TRIALS = ("trial.json", "edges.json")
 TOLD = re.compile(r"(\S+): (pass|fail|inconclusive|unset|error): .+", re.DOTALL)
 """What Robot Framework's file says of each record as it is made: docs/reports.md, `Judged again`."""
 DELAY_FOUND = re.compile(r"known delay .+ found with an error of .+")
@@ -97,13 +73,14 @@ def _bare_records(records: Sequence[Record], *, is_before: bool) -> Iterator[str
         is_before: It is of the version before, of which any file of evidence will do.
     """
     for number, record in enumerate(records, start=1):
-        wanted = RAW.get(record["quantity"])
+        known = kinds().get(record["quantity"])
+        wanted = known.raw if known else ()
         named = [PurePosixPath(each["path"]) for each in record["evidence"]]
         is_bare = wanted and not any(path.match(name) for path in named for name in wanted)
         if is_bare and record["value"] is not None and not (is_before and named):
             yield (
                 f"measurements.jsonl:{number}: {record['requirement']}: {record['quantity']}: its evidence"
-                f" has no {' or '.join(wanted or ())}"
+                f" has no {' or '.join(wanted)}"
             )
 
 
@@ -180,6 +157,7 @@ def _loose_evidence(run: Path, manifest: Mapping[str, Any], records: Sequence[Re
     named = {each["path"] for record in records for each in record["evidence"]}
     folders = {PurePosixPath(path).parent.as_posix() for path in named}
     judged = _judged_names(run, manifest, records)
+    loose = {name for again in every() for name in again.loose}
     for path in sorted((run / "evidence").rglob("*")):
         name = path.relative_to(run).as_posix()
         parts = path.relative_to(run / "evidence").parts
@@ -191,11 +169,11 @@ def _loose_evidence(run: Path, manifest: Mapping[str, Any], records: Sequence[Re
                 yield f"{name}: a replay that no record names"
         elif path.name == "known_delay.json" and is_replay and name not in named:
             yield f"{name}: a known-delay check that no record names"
-        elif path.name in MASK and is_judged and name not in named:
+        elif path.name == MASK and is_judged and name not in named:
             yield f"{name}: held against a mask, and no record names it"
-        elif path.name in (*TRIPS, *MESSAGES) and len(parts) in (3, 4) and folder.as_posix() not in folders:
-            yield f"{name}: round trips that no record names"
-        elif path.name in ("trial.json", *EDGES) and is_judged and folder.as_posix() not in folders:
+        elif path.name in loose and len(parts) in (3, 4) and folder.as_posix() not in folders:
+            yield f"{name}: raw data that no record names"
+        elif path.name in TRIALS and is_judged and folder.as_posix() not in folders:
             yield f"{name}: a trial that no record names"
 
 
@@ -236,7 +214,7 @@ def _is_subject(key: str, value: object) -> bool:
 def is_mask_on_two_way(run: Path, record: Record) -> bool:
     """Say whether a record is of a mask on two-way transfer, of which the second judge knows nothing."""
     paths = [run / each["path"] for each in record["evidence"]]
-    folders = [path.parent for path in paths if path.name in MASK]
+    folders = [path.parent for path in paths if path.name == MASK]
     return any(
         (folder / "two-way-target.ndjson").exists() and not (folder / "filtered.ndjson").exists()
         for folder in folders
@@ -250,7 +228,7 @@ def _unmeasured(manifest: Mapping[str, Any], records: Sequence[Record]) -> Itera
     measured = {
         (record["subject"]["target"], stack, record["requirement"])
         for record in records
-        if record["quantity"] not in OF_SUITES
+        if record["quantity"] not in of_suites()
         for stack in (record["subject"].get("stack"), None)
     }
     for suite in manifest.get("asked") or ():

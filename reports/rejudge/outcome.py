@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.arithmetic import CHECKS, Record
+from reports.rejudge.again import Record, checks
 from reports.rejudge.facts import read_back
 
 WORST_FIRST = ("fail", "error", "inconclusive", "unset", "pass")
@@ -43,12 +43,12 @@ def outcome_objections(run: Path, manifest: Mapping[str, Any], counting: Sequenc
 
 def _reasons(manifest: Mapping[str, Any], counting: Sequence[Record]) -> Iterator[str]:
     yield "pass"
-    yield from (each["outcome"] for each in counting if each["quantity"] not in CHECKS)
+    yield from (each["outcome"] for each in counting if each["quantity"] not in checks())
     asked = {each["target"] for each in manifest.get("asked") or ()} - {""}
-    measured = {record["subject"]["target"] for record in counting if record["quantity"] not in CHECKS}
+    measured = {record["subject"]["target"] for record in counting if record["quantity"] not in checks()}
     if not measured or (asked | read_back(manifest)) - measured:
         yield "unset"
-    if measured and any(each["outcome"] != "pass" for each in counting if each["quantity"] in CHECKS):
+    if measured and any(each["outcome"] != "pass" for each in counting if each["quantity"] in checks()):
         yield "inconclusive"
     if manifest.get("problems"):
         yield "error"

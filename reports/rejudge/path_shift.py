@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.heard import is_unheard, span_of
 from reports.rejudge.rule import limit_objections, outcome_of, part_objections, value_objections

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from reports.rejudge.again import Record
 from reports.rejudge.answers import read_lines
-from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.rule import outcome_of, part_objections, value_objections
 

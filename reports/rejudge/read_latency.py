@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reports.rejudge.again import Record
 from reports.rejudge.answers import read_result
-from reports.rejudge.arithmetic import Record
 from reports.rejudge.dependence import variance_of_mean
 from reports.rejudge.each import judge_each
 from reports.rejudge.rule import outcome_of, part_objections, value_objections

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from reports.rejudge.again import Record
 from reports.rejudge.answers import read_result
-from reports.rejudge.arithmetic import Record
 from reports.rejudge.each import judge_each, judge_files
 from reports.rejudge.rule import outcome_of
 from reports.rejudge.version import WITH_ROUND_PAIRS, version_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 from reports.rejudge.each import DAMAGE
 from reports.rejudge.latency import QUANTITY, ReplayFolder, against_pattern, attempt_number, decided
 

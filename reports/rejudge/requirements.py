@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.arithmetic import CHECKS, KINDS, Record
+from reports.rejudge.again import Record, kinds, of_suites
 from reports.rejudge.kept import KEPT
 from reports.rejudge.masks import QUANTITIES as MASK_QUANTITIES
 
@@ -31,10 +31,6 @@ LOST_PERCENT = ("lost_percent", "lost_percent_max")
 SUBJECTS = ("stream", "clock", "method")
 NO_SUBJECTS = ("id", "quantity", "statistic", "source", "mask")
 """Texts of a requirement that do not say what it is of."""
-ASKED_CHECKS = ("software_latency_closure",)
-"""Checks of the bench whose limit a requirements file states."""
-OF_SUITES = ("edge_deviation_difference", *(each for each in CHECKS if each not in ASKED_CHECKS))
-"""Quantities that a suite asks for by itself: no file has them."""
 
 
 def requirement_objections(
@@ -62,7 +58,7 @@ def requirement_objections(
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             yield f"{KEPT / file.name}: {type(error).__name__}: {error}"
     for record in records if asked else ():
-        if record["quantity"] in OF_SUITES:
+        if record["quantity"] in of_suites():
             continue
         items = asked.get(record["requirement"], [])
         own = files_of_target.get(record["subject"]["target"], set())
@@ -75,8 +71,8 @@ def requirement_objections(
         elif told and all(told):
             yield from (f"{record['requirement']}: {difference}" for difference in told[0])
     for name, item in ((name, item) for name, items in asked.items() for item in items):
-        _unit, statistics = KINDS.get(str(item.get("quantity")), ("", ()))
-        if "quantity" in item and item.get("statistic") not in statistics:
+        known = kinds().get(str(item.get("quantity")))
+        if "quantity" in item and item.get("statistic") not in (known.statistics if known else ()):
             yield f"{file_of[id(item)]}: {name}: there is no {_what(item)}"
     judged = {record["requirement"] for record in records}
     for name in asked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 
 EXTREMES = ("max", "min", "max_abs", "peak_to_peak")
 """Statistics of which one sample alone shows that a limit is broken."""

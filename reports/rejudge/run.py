@@ -7,42 +7,29 @@ import hashlib
 import json
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from reports.rejudge.again import Judge, Record, checks, every, kinds
 from reports.rejudge.answers import json_lines
-from reports.rejudge.arithmetic import CHECKS, Record, objections
+from reports.rejudge.arithmetic import objections
 from reports.rejudge.asked import asked_objections
-from reports.rejudge.clock_step import clock_step_objections
-from reports.rejudge.clock_sync import clock_sync_objections
-from reports.rejudge.clock_witnesses import clock_witness_objections
 from reports.rejudge.each import DAMAGE
-from reports.rejudge.edges import edge_objections
 from reports.rejudge.facts import fact_objections, read_back
 from reports.rejudge.hardware_way import hardware_objections
-from reports.rejudge.known_delay import known_delay_objections
-from reports.rejudge.largest_pattern import largest_pattern_objections
 from reports.rejudge.latency import latency_objections
 from reports.rejudge.listed import listed_objections
-from reports.rejudge.lock_time import lock_time_objections
-from reports.rejudge.masks import mask_objections
-from reports.rejudge.missing import JUDGED_AGAIN, broke_off, is_mask_on_two_way, missing_objections
+from reports.rejudge.missing import broke_off, is_mask_on_two_way, missing_objections
 from reports.rejudge.outcome import outcome_objections
-from reports.rejudge.path_shift import path_shift_objections
-from reports.rejudge.provisioning import provisioning_objections
-from reports.rejudge.read_latency import read_latency_objections
-from reports.rejudge.realtime_ethernet import message_objections
 from reports.rejudge.requirements import requirement_objections
 from reports.rejudge.samples import sample_objections
 from reports.rejudge.seal import seal_objections
 from reports.rejudge.simulated import simulation_objections
-from reports.rejudge.software_latency import software_latency_objections
 from reports.rejudge.stack_used import stack_objections
 from reports.rejudge.times import time_objections
-from reports.rejudge.told_bound import told_bound_objections
 from reports.rejudge.tools import tool_objections
 from reports.rejudge.version import version_objections, version_of
 
@@ -50,23 +37,6 @@ OUTCOMES = ("pass", "fail", "inconclusive", "unset", "error")
 MESSAGE_MAX = 400
 KEYWORDS = ("known-delay check",)
 """What stands in place of a test where a record is made by a suite's setup."""
-JUDGES: tuple[Callable[[Path, Sequence[Record]], tuple[list[str], int]], ...] = (
-    known_delay_objections,
-    largest_pattern_objections,
-    clock_sync_objections,
-    mask_objections,
-    edge_objections,
-    clock_step_objections,
-    clock_witness_objections,
-    path_shift_objections,
-    lock_time_objections,
-    told_bound_objections,
-    read_latency_objections,
-    provisioning_objections,
-    software_latency_objections,
-    message_objections,
-)
-"""Each judges the records of its quantities again: what differs, and how many were worked out."""
 ALWAYS_REASONED = ("path_shift",)
 """Quantities whose records say in words what was found, whatever the outcome."""
 SAME = ("requirement", "quantity", "statistic", "subject", "conditions")
@@ -126,7 +96,7 @@ def rejudge(run: Path) -> RejudgeResult:
             run, records, confirmed="outcome" in manifest, broke_off=broke_off(manifest)
         )
         contradicted += found
-        for judge in JUDGES:
+        for judge in _judges():
             found, count = judge(run, records)
             contradicted += found
             worked_out += count
@@ -138,6 +108,10 @@ def rejudge(run: Path) -> RejudgeResult:
     return RejudgeResult((*contradicted, *problems), tuple(contradicted), worked_out, len(records))
 
 
+def _judges() -> Iterator[Judge]:
+    return (judge for again in every() for judge in again.judges)
+
+
 def _left_objections(
     run: Path, manifest: Mapping[str, Any], records: Sequence[Record], worked_out: int
 ) -> Iterator[str]:
@@ -145,13 +119,14 @@ def _left_objections(
 
     Without a file that says how (the times of a known-delay check's sections), a judge can say nothing.
     """
-    judged = [each for each in records if each["quantity"] in JUDGED_AGAIN]
+    again = {name for name, kind in kinds().items() if kind.raw and kind.is_judged}
+    judged = [each for each in records if each["quantity"] in again]
     if "outcome" not in manifest or worked_out >= len(judged):
         return
     for number, record in enumerate(records, start=1):
         if record["value"] is None or record not in judged or is_mask_on_two_way(run, record):
             continue
-        if not any(judge(run, [record])[1] for judge in (*JUDGES, latency_objections)):
+        if not any(judge(run, [record])[1] for judge in (*_judges(), latency_objections)):
             yield (
                 f"measurements.jsonl:{number}: {record['requirement']}: {record['quantity']}: could not be"
                 " worked out again from its evidence"
@@ -200,7 +175,7 @@ def _manifest_objections(run: Path, manifest: Mapping[str, Any], records: Sequen
         yield "run.json: the run did not come to its end"
         return
     counts = dict.fromkeys(OUTCOMES, 0) | Counter(
-        record["outcome"] for record in _effective(records) if record["quantity"] not in CHECKS
+        record["outcome"] for record in _effective(records) if record["quantity"] not in checks()
     )
     with_checks = dict.fromkeys(OUTCOMES, 0) | Counter(record["outcome"] for record in _effective(records))
     # Without an outcome of its own it is of the version before, which counts the bench's checks of itself.

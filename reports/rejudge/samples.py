@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 from reports.rejudge.version import OF_LATENCY, WITH_STACK_USED, Version
 
 QUANTITY = "one_way_latency"

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 from reports.rejudge.facts import leaves
 
 EMULATORS = r"\b(qemu|kvm|tcg|bochs|wine|dummy-virt)\b"

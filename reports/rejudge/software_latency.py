@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import fmean, variance
 from typing import Any
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each, judge_files
 from reports.rejudge.latency import read_result
 from reports.rejudge.machine import Pause, less_target

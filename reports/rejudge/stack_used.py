@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reports.rejudge.again import Record
 from reports.rejudge.answers import read_lines, read_result
-from reports.rejudge.arithmetic import Record
 from reports.rejudge.carried import COUNTED
 from reports.rejudge.each import DAMAGE
 from reports.rejudge.version import WITH_STACK_USED, Version

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.arithmetic import Record
+from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.heard import heard_by_timecard
 from reports.rejudge.rule import outcome_of, part_objections, value_objections

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from reports.rejudge.again import Record, every
 from reports.rejudge.answers import json_lines
-from reports.rejudge.arithmetic import TOLERANCE, Record
+from reports.rejudge.arithmetic import TOLERANCE
 from reports.rejudge.summary import summary_objections
 from reports.rejudge.version import WITH_NAMES, WITH_UNCLAIMED, Version, parsed
 
@@ -21,19 +22,6 @@ WITNESS_SAYS = {"windows", "windows_dropped", "cpus", "stalled_ns", "stalled_fra
 CLOCKS_APART_NS = 1_000
 """Between stamps of a wake-up by two clocks, one after the other."""
 SUMMARY_SAYS = {"n", "buckets", "overflow", "min_ns", "max_ns", "mean_ns", "stddev_ns", "p50_ns", "p999_ns"}
-SCHEMAS = {
-    "edges.json": "benchwright.timed_edges/1",
-    "disturbance.json": "benchwright.clock_disturbance/1",
-    "trial.json": "benchwright.clock_trial/1",
-    "known_delay.json": "benchwright.known_delay/1",
-    "role.json": "benchwright.replay_role/1",
-    "readings.json": "benchwright.read_latency/1",
-    "round_trips.json": "benchwright.round_trips/1",
-    "messages.json": "benchwright.realtime_ethernet/1",
-    "witnesses.json": "benchwright.edge_witnesses/1",
-    "largest_pattern.json": "benchwright.largest_pattern/1",
-}
-"""What documents say that they are, by name; one of the version before may say nothing."""
 
 
 def tool_objections(run: Path, manifest: Json, records: Sequence[Record], version: Version) -> Iterator[str]:
@@ -46,6 +34,7 @@ def tool_objections(run: Path, manifest: Json, records: Sequence[Record], versio
         version: That wrote it.
     """
     always = version >= WITH_NAMES
+    schemas = {name: schema for again in every() for name, schema in again.schemas.items()}
     targets = {each["path"]: record["subject"]["target"] for record in records for each in record["evidence"]}
     for path, target in targets.items():
         name, file = Path(path).name, run / path
@@ -56,9 +45,9 @@ def tool_objections(run: Path, manifest: Json, records: Sequence[Record], versio
                 is_miss = name == "misses.ndjson"
                 told = _miss_objections(answer) if is_miss else _answer_objections(answer, manifest, always)
                 yield from (f"{path}: {said}" for said in told)
-        elif name in SCHEMAS:
+        elif name in schemas:
             document = json.loads(file.read_text("utf-8"))
-            if document.get("schema", None if always else SCHEMAS[name]) != SCHEMAS[name]:
+            if document.get("schema", None if always else schemas[name]) != schemas[name]:
                 yield f"{path}: schema is {document.get('schema')}"
             if name == "role.json" and document["target"] != target:
                 yield f"{path}: of target {document['target']}, its records are of {target}"

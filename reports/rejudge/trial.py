@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reports.rejudge.again import Record
 from reports.rejudge.answers import read_result
-from reports.rejudge.arithmetic import TOLERANCE, Record
+from reports.rejudge.arithmetic import TOLERANCE
 from reports.rejudge.machine import machine_of
 from reports.rejudge.rule import beyond, outcome_of, part_objections, value_objections
 from reports.rejudge.summary import summary_objections

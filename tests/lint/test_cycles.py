@@ -79,6 +79,20 @@ def test_no_folder_of_a_package_imports_itself_by_way_of_others(
     assert cycle_in(graph) == []
 
 
+def test_the_two_judges_share_nothing(modules: dict[str, set[str]]) -> None:
+    """What a capability tells the second judge is of the documents; the first judge sees none of it."""
+    capabilities = {
+        name.split(".")[1] for name in modules if name.endswith(".capability") and name.count(".") == 2
+    }
+    assert len(capabilities) > 5
+    folders = tuple(f"reports.{name}." for name in capabilities)
+    second = {name for name in modules if name.startswith("reports.rejudge.") or name.endswith(".again")}
+    first = {name for name in modules if name.startswith(folders)} - second
+    assert {f"reports.{name}.again" for name in capabilities} <= second
+    assert not [(name, each) for name in second for each in modules[name] if each.startswith(folders)]
+    assert not [(name, each) for name in first for each in modules[name] if each in second]
+
+
 def test_what_measures_on_a_bench_knows_none_of_its_own(modules: dict[str, set[str]]) -> None:
     """One module opens it; all others take what hw/open_bench.py says of an open one."""
     users = {name for name, names in modules.items() if "hw.session" in names and not name.startswith("hw.")}

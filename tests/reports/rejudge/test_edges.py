@@ -16,14 +16,9 @@ import pytest
 from reports.record.measurement import Measurement
 from reports.rejudge.edge_trial import EdgeTrial as Reread
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
+from reports.timed_edges.capability import DEVIATION, MAX_ABS, MEAN, OFFSET_QUANTITY, PEAK_TO_PEAK, QUANTITY
 from reports.timed_edges.trial import CLOCK_EDGE, TRIAL, Budgets, Counts, EdgeTrial
 from reports.timed_edges.verdict import (
-    DEVIATION,
-    MAX_ABS,
-    MEAN,
-    OFFSET_QUANTITY,
-    PEAK_TO_PEAK,
-    QUANTITY,
     edge_limit,
     edge_measurement,
     order_measurement,

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from reports.clock_sync.capability import LEFT_OUT
 from reports.clock_sync.hearing import ANSWER_FORMATS, silence_causes
 from reports.clock_sync.mask import load_mask
 from reports.clock_sync.mask_verdict import MaskRange, mask_measurements
 from reports.clock_sync.path_shift import path_shift, shift_measurement
-from reports.clock_sync.told_bound import LEFT_OUT, told_measurement
+from reports.clock_sync.told_bound import told_measurement
 from reports.clock_sync.trial import (
     EVIDENCE_FILES,
     MASK,

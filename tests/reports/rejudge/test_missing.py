@@ -181,7 +181,7 @@ def with_lone_round_trips(run: Path) -> None:
         (without_raw_files, "one_way_latency: its evidence has no recv.ndjson"),
         (without_attempt(1), "has attempts [2], and not each from 1 on"),
         (without_attempt(1), "attempts: 2 of daq_replay/linux-rt, its evidence has 1"),
-        (with_lone_round_trips, "round_trips.json: round trips that no record names"),
+        (with_lone_round_trips, "round_trips.json: raw data that no record names"),
         (without_target, "output.xml tells of 2 records of CLK-CHRONY"),
     ],
 )

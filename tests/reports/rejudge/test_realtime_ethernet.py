@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
+from reports.realtime_ethernet.capability import MESSAGE_LATENCY, MESSAGE_THROUGHPUT, RISES
 from reports.realtime_ethernet.evidence import FOLDER, MESSAGES
 from reports.realtime_ethernet.verdict import (
-    MESSAGE_LATENCY,
-    MESSAGE_THROUGHPUT,
-    RISES,
     Demand,
     find_latency,
     find_rise,
@@ -178,7 +176,7 @@ def test_trials_that_no_record_names_are_found(tmp_path: Path) -> None:
     manifest |= {"end_utc": manifest["start_utc"], "outcome": "pass", "failed_tests": [], "problems": []}
     assert not [each for each in missing_objections(run.path, manifest, records) if MESSAGES in each]
     found = "\n".join(missing_objections(run.path, manifest, []))
-    assert f"evidence/{FOLDER}/{TARGET}/{MESSAGES}: round trips that no record names" in found
+    assert f"evidence/{FOLDER}/{TARGET}/{MESSAGES}: raw data that no record names" in found
 
 
 def test_messages_by_another_way_than_the_stack_s_are_named(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from reports.clock_sync.told_bound import STATISTICS, U_MISSED
+from reports.clock_sync.capability import STATED_BOUND_STATISTICS as STATISTICS
+from reports.clock_sync.capability import U_MISSED
 from reports.clock_sync.trial import load_trial, write_trial
 from reports.rejudge.told_bound import told_bound_objections
 from reports.run.folder import RunFolder

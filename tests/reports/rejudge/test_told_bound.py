@@ -9,15 +9,9 @@ from typing import Any
 
 import pytest
 
-from reports.clock_sync.told_bound import (
-    HOLDOVER,
-    LEFT_OUT,
-    MISSED,
-    STATISTICS,
-    U_MISSED,
-    WIDTH,
-    told_measurement,
-)
+from reports.clock_sync.capability import HOLDOVER, LEFT_OUT, MISSED, U_MISSED, WIDTH
+from reports.clock_sync.capability import STATED_BOUND_STATISTICS as STATISTICS
+from reports.clock_sync.told_bound import told_measurement
 from reports.clock_sync.trial import EVIDENCE_FILES, FILTERED, ClockTrial, load_trial, write_trial
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Subject

@@ -125,7 +125,7 @@ def test_round_trips_of_a_size_without_a_record_are_named(tmp_path: Path) -> Non
 
     assert unnamed(lines) == []
     (said,) = unnamed(lines[:-1])
-    assert said == f"evidence/{FOLDER}/linux-rt/512/{ROUND_TRIPS}: round trips that no record names"
+    assert said == f"evidence/{FOLDER}/linux-rt/512/{ROUND_TRIPS}: raw data that no record names"
 
 
 def test_the_page_shows_each_device_by_size(tmp_path: Path) -> None:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks, as the second judge knows them."""
+
+from __future__ import annotations
+
+from reports.rejudge.again import Again, Kind
+from reports.rejudge.clock_step import clock_step_objections
+from reports.rejudge.clock_sync import clock_sync_objections
+from reports.rejudge.clock_witnesses import clock_witness_objections
+from reports.rejudge.lock_time import lock_time_objections
+from reports.rejudge.masks import mask_objections
+from reports.rejudge.path_shift import path_shift_objections
+from reports.rejudge.told_bound import told_bound_objections
+
+CLOCK = ("trial.json", "filtered.ndjson", "two-way-target.ndjson", "disturbance.json")
+MASK = ("mask.csv",)
+
+AGAIN = Again(
+    quantities={
+        "sync_offset": Kind(
+            "ns", ("max_abs", "mean"), ("filtered.ndjson", "two-way-target.ndjson", "edges.json")
+        ),
+        "lock_time": Kind("s", ("max",), CLOCK),
+        "te": Kind("ns", ("max_abs",), MASK),
+        "te_l": Kind("ns", ("max_abs",), MASK),
+        "cte": Kind("ns", ("mean",), MASK),
+        "mtie": Kind("ns", ("max",), MASK),
+        "tdev": Kind("ns", ("deviation",), MASK),
+        "dte_l_mtie": Kind("ns", ("max",), MASK),
+        "dte_l_tdev": Kind("ns", ("deviation",), MASK),
+        "bound_missed": Kind("ppm", ("share",), CLOCK),
+        "bound_width": Kind("", ("median",), CLOCK),
+        "u_missed": Kind("ppm", ("share",), CLOCK),
+        "u_width": Kind("", ("median",), CLOCK),
+        "reads_left_out": Kind("ppm", ("share",), CLOCK),
+        "holdover_rate": Kind("ppb", ("slope",), CLOCK),
+        "clock_step": Kind("ns", ("nearest",), CLOCK, is_check=True, is_asked=False),
+        "clock_witness_difference": Kind("ns", ("mean",), CLOCK, is_check=True, is_asked=False),
+        "path_shift": Kind("ns", ("mean",), CLOCK, is_check=True, is_asked=False),
+    },
+    judges=(
+        clock_sync_objections,
+        mask_objections,
+        clock_step_objections,
+        clock_witness_objections,
+        path_shift_objections,
+        lock_time_objections,
+        told_bound_objections,
+    ),
+    schemas={
+        "disturbance.json": "benchwright.clock_disturbance/1",
+        "trial.json": "benchwright.clock_trial/1",
+    },
+)

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Provisioning, as the second judge knows it."""
+
+from __future__ import annotations
+
+from reports.rejudge.again import Again, Kind
+from reports.rejudge.provisioning import provisioning_objections
+
+AGAIN = Again(
+    quantities={"provisioning_difference": Kind("facts", ("max",), ("facts-*.json",))},
+    judges=(provisioning_objections,),
+)
