@@ -17,7 +17,7 @@ from typing import Any, cast
 from dashboards.bench_key import bench_facts, key_of_facts
 from dashboards.errors import PointError
 from dashboards.line_protocol import Field, Point, field_text, tag_text
-from reports.latency.record_replays import RecordReplays
+from reports.daq_replay.record_replays import RecordReplays
 from reports.quantities import AXES, INSTRUMENT_CHECKS, QUANTITIES, SERIES
 from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Outcome, parse_utc

@@ -4,10 +4,10 @@
 `current_run()` is the run folder that the listener has opened: keyword libraries write to it.
 """
 
+from reports.daq_replay.evidence import ReplayEvidence, load_replay
+from reports.daq_replay.known_delay import KnownDelay, judge_known_delay
+from reports.daq_replay.verdict import ReplayResults, StreamRequirement, judge_latency, latency_measurement
 from reports.errors import RecordError, ReportError, RunFolderError
-from reports.latency.evidence import ReplayEvidence, load_replay
-from reports.latency.known_delay import KnownDelay, judge_known_delay
-from reports.latency.verdict import ReplayResults, StreamRequirement, judge_latency, latency_measurement
 from reports.record.measurement import (
     RULE,
     SCHEMA,

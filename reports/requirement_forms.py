@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from reports.capabilities import CAPABILITIES
+from reports.daq_replay.capability import STREAM_QUANTITY
 from reports.errors import RequirementsError
-from reports.latency.capability import STREAM_QUANTITY
 from reports.quantities import AXES
 from reports.record.measurement import Limit
 from reports.requirement_keys import COUNT, LOST_PERCENT, MASK, Key, Keys, optional, text, whole

@@ -51,7 +51,7 @@ from reports.run.asked import suite_name
 from reports.run.current import set_left_out
 from reports.run.left_out import LeftOut
 from reports.timed_edges.capability import METHODS
-from resources.clocks.settings import STACKS, stack_names
+from resources.clock_sync.settings import STACKS, stack_names
 from resources.network_stack import load_network_stack
 from resources.profiles import PROFILES_FILE
 

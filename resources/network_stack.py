@@ -64,8 +64,8 @@ from hw.preload import PRELOAD, start_program
 from hw.protocols import Job
 from hw.provisioning import TARGETS
 from hw.toml_file import read_toml
-from resources.replay.pattern import Pattern, Stream
-from resources.replay.stack_used import StartedProgram
+from resources.daq_replay.pattern import Pattern, Stream
+from resources.daq_replay.stack_used import StartedProgram
 
 SCHEMA = "benchwright.network_stack/1"
 FOLDER = "stack"

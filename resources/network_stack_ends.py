@@ -15,7 +15,7 @@ from hw.errors import BenchError, CapabilityError
 from hw.open_bench import Nodes
 from hw.protocols import Job, Node
 from hw.tools import local_tool
-from reports.latency.stack_proof import StackEnd
+from reports.daq_replay.stack_proof import StackEnd
 from resources.network_stack import BOTH, NetworkStack, interface_on
 
 FOUND = "stack.ndjson"

@@ -9,11 +9,11 @@ from pathlib import Path
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
-from resources.clocks.time_service_times import TimeServiceTimes, time_service_times
-from resources.edges.settings import EdgeTimes, edge_times
+from resources.clock_sync.time_service_times import TimeServiceTimes, time_service_times
 from resources.provisioning.settings import ProvisioningTimes, provisioning_times
 from resources.realtime_ethernet.settings import MessageTimes, message_times
 from resources.software_latency.settings import RoundTripTimes, round_trip_times
+from resources.timed_edges.settings import EdgeTimes, edge_times
 
 NETWORKS = ("same", "separate")
 LOADS = ("cpu", "disk", "network")

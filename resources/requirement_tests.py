@@ -25,8 +25,8 @@ from typing import Any
 from hw.bench import load_bench
 from hw.errors import BenchwrightError, ConfigError
 from reports.requirements import Requirement
+from resources.daq_replay.requirements import StreamRequirements, load_requirements
 from resources.every_target import EveryTarget
-from resources.replay.requirements import StreamRequirements, load_requirements
 
 TEMPLATE_ROW = "every requirement"
 REQUIREMENT = "Requirement"

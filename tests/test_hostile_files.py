@@ -28,13 +28,13 @@ from reports.clock_sync.log_command import said
 from reports.clock_sync.log_formats import LOG_READERS
 from reports.clock_sync.mask import load_mask, mask_file, mask_names
 from reports.clock_sync.transports import plain_text
+from reports.daq_replay.emulation import MAGIC, read_series
 from reports.dossier.earlier import SCHEMA as RUNS_SCHEMA
 from reports.dossier.earlier import history_of
 from reports.dossier.gather import named_file
 from reports.dossier.model import Request
 from reports.dossier.waivers import read_waivers
 from reports.errors import ReportError
-from reports.latency.emulation import MAGIC, read_series
 from resources.tools.capture import read_packets
 from scope.calibration import load_calibration
 from scope.errors import ScopeError

@@ -38,9 +38,9 @@ from reports.clock_sync.capability import STATED_BOUND_STATISTICS
 from reports.clock_sync.told_bound import median_size_ns
 from reports.record.histogram import Summary
 from reports.requirements import Requirement
-from resources.clocks.kind import load_clock_kind
-from resources.clocks.sync import ClockLab
-from resources.clocks.time_service import STACK, TimeServiceTrials
+from resources.clock_sync.kind import load_clock_kind
+from resources.clock_sync.sync import ClockLab
+from resources.clock_sync.time_service import STACK, TimeServiceTrials
 from resources.profiles import Profile, load_profile
 from resources.requirements_file import load_requirements_file
 

@@ -10,7 +10,7 @@ from bench.lab.namespaces import Json, Program, receiver_cpu, sender_cpu
 from bench.lab.pair import CONSUMER, PRIORITY, PROGRAM, Pair, producer_address
 from bench.lab.processes import last_object
 from bench.lab.report import REPOSITORY
-from resources.replay.plan_file import PlanClock, PlanFile, PlanProducer
+from resources.daq_replay.plan_file import PlanClock, PlanFile, PlanProducer
 from tests.traffic_gen.lab import CLOCK_PORT, Stream, pattern_text, tai_ns
 
 LEAD_S = 1.5

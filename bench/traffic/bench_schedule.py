@@ -26,7 +26,7 @@ from bench.lab.pair import CONSUMER, PRIORITY, RECEIVER_INTERFACE, Pair
 from bench.lab.replay import LEAD_S, Run, answer, start_send, udp_pattern, write_plan
 from bench.lab.report import RUNS_MIN, Bar, alternate, median_ratio, publish, say_runs
 from bench.traffic.capture import absolute_percentiles_ns, read_capture, schedule_errors_ns
-from resources.replay.plan_file import BASE_PORT
+from resources.daq_replay.plan_file import BASE_PORT
 from tests.traffic_gen.lab import SocketMaker
 
 PRODUCERS, STREAMS = 12, 4

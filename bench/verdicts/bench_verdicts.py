@@ -44,11 +44,11 @@ from reports.quantities import producer_of
 from reports.record.measurement import Outcome
 from reports.record.sampling import CONFIDENCE
 from reports.run.tally import worst_outcome
+from resources.daq_replay.evidence import LatencyEvidence
+from resources.daq_replay.pattern import Pattern, load_pattern
+from resources.daq_replay.plan import ReplaySettings
+from resources.daq_replay.requirements import StreamRequirements, load_requirements
 from resources.profiles import Profile, load_profile
-from resources.replay.evidence import LatencyEvidence
-from resources.replay.pattern import Pattern, load_pattern
-from resources.replay.plan import ReplaySettings
-from resources.replay.requirements import StreamRequirements, load_requirements
 
 BENCHES = REPOSITORY / "hw" / "benches"
 PATTERN_FILE = REPOSITORY / "traffic-gen" / "patterns" / "daq12.toml"
@@ -78,7 +78,7 @@ UNTOUCHED_WEIGHT = 3
 ERRORS_MAX = 4
 """A bench that fails so often in a row is broken, not disturbed: the campaign ends."""
 COUNTING = re.compile(r"^replaying .*: 0 of \d+ s$")
-"""What a replay says when the counted time begins (resources/replay/replay.py)."""
+"""What a replay says when the counted time begins (resources/daq_replay/replay.py)."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from hw.drivers.ssh import REMOTE_TOOLS
 from hw.errors import MeasurementError
 from hw.protocols import Job
 from hw.session import Bench
-from resources.replay.pattern import Pattern
+from resources.daq_replay.pattern import Pattern
 from resources.tools.experiment import last_result
 from resources.tools.jobs import end_job
 

@@ -14,10 +14,10 @@ from xml.etree import ElementTree
 from reports.clock_sync.disturbance import load_disturbance
 from reports.clock_sync.trial import SCHEMA as TRIAL_SCHEMA
 from reports.clock_sync.trial import TRIAL, TrialFacts
+from reports.daq_replay.known_delay import KnownDelay
 from reports.dossier.errors import DossierError
 from reports.dossier.model import Configuration, FactTable, Impairment, Pair, Provisioning, Setting
 from reports.errors import ReportError
-from reports.latency.known_delay import KnownDelay
 from reports.page.facts import fact_groups, flatten, lasting_facts, list_of_tables
 from reports.record.document import read_document
 from reports.record.json_text import load_json

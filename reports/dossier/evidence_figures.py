@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from reports.daq_replay.plots import MAX_PANELS, StreamFigures, figure_distributions
+from reports.daq_replay.record_replays import RecordReplays, replay_folder
+from reports.daq_replay.section import stream_figures, type_names
+from reports.daq_replay.stream_groups import StreamRow, stream_row
 from reports.dossier.figure import LATENCY, UPRIGHT_IN, printed, shown_attempt
 from reports.dossier.model import Attempt, Target
 from reports.errors import ReportError
-from reports.latency.plots import MAX_PANELS, StreamFigures, figure_distributions
-from reports.latency.record_replays import RecordReplays, replay_folder
-from reports.latency.section import stream_figures, type_names
-from reports.latency.stream_groups import StreamRow, stream_row
 from reports.run.folder import EVIDENCE
 from reports.section import PrintFigure, Section, TargetData
 from reports.sections import SECTIONS

@@ -10,9 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from reports.curves import share_label, time_axis
+from reports.daq_replay.plots import MAX_LABELLED_STREAMS
 from reports.dossier.figure import LATENCY, UPRIGHT_IN, printed, shown_attempt
 from reports.dossier.model import Result, Target
-from reports.latency.plots import MAX_LABELLED_STREAMS
 from reports.natural_order import natural
 from reports.section import PrintFigure
 from reports.svg import INKS, new_figure, style, to_svg

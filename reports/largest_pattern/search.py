@@ -2,7 +2,7 @@
 """The largest pattern that a target takes within its budgets: what trials of it showed, and how sure that is.
 
 A trial is a replay of the pattern's first n producers, in one fixed order, judged stream by stream by the
-rule of latencies (reports/latency/verdict.py). It is `within` where every stream passes, `over` where one
+rule of latencies (reports/daq_replay/verdict.py). It is `within` where every stream passes, `over` where one
 fails, and has `no verdict` where neither holds. Evidence: `evidence/daq_replay/TARGET/largest_pattern/`.
 """
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Literal
 
 from reports.clock_sync.verdict import BENCH_STALLED
+from reports.daq_replay.attempts import DecidedStream, decide_streams
+from reports.daq_replay.verdict import ReplayResults, StreamRequirement
 from reports.largest_pattern.capability import QUANTITY, UNIT
-from reports.latency.attempts import DecidedStream, decide_streams
-from reports.latency.verdict import ReplayResults, StreamRequirement
 from reports.quantities import producer_of
 from reports.record.context import Context, Sample, build_record
 from reports.record.document import read_document
@@ -233,7 +233,7 @@ def judge_trial(
     """Judge a trial.
 
     Args:
-        replays: One, and on a simulated bench further ones; `reports.latency.attempts` says how they decide.
+        replays: One, and on a simulated bench further ones: `reports.daq_replay.attempts` has the rule.
         producers: Those that sent.
         requirements: By stream; only those of the producers count.
         place: Folder of the evidence, in the run.

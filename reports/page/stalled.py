@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reports.clock_sync.verdict import BENCH_STALLED
+from reports.daq_replay.capability import STREAM_QUANTITY
+from reports.daq_replay.record_replays import RecordReplays
+from reports.daq_replay.section import LatencySection
+from reports.daq_replay.stream_groups import requirement_of
+from reports.daq_replay.verdict import Standing, judge_latency
 from reports.errors import RecordError
-from reports.latency.capability import STREAM_QUANTITY
-from reports.latency.record_replays import RecordReplays
-from reports.latency.section import LatencySection
-from reports.latency.stream_groups import requirement_of
-from reports.latency.verdict import Standing, judge_latency
 from reports.page.model import gather
 from reports.record.measurement import Measurement
 from reports.run.folder import RunFolder

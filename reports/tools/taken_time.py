@@ -3,7 +3,7 @@
 
 The witness wakes up on each CPU at fixed intervals; where it wakes up late, the CPU was not at the bench's
 disposal. Where the target is emulated, its emulator may not run it though it has to
-(reports/latency/emulation.py): a pause like the others. A pause takes from a message
+(reports/daq_replay/emulation.py): a pause like the others. A pause takes from a message
 
 - the part of it that falls into the message's way, and
 - what the bench, while it works off what has piled up in the pause, still keeps the message waiting.

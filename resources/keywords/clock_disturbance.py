@@ -12,8 +12,8 @@ from reports.clock_sync.trial import TRIAL, ClockTrial
 from reports.record.measurement import Measurement
 from reports.requirements import Requirement
 from reports.units import format_measured
-from resources.clocks.disturbance import ClockDisturber
-from resources.clocks.disturbance_settings import load_disturbances
+from resources.clock_sync.disturbance import ClockDisturber
+from resources.clock_sync.disturbance_settings import load_disturbances
 from resources.keywords.bench import say
 from resources.keywords.clock_sync import clock_library
 from resources.keywords.robot_api import keyword, library
@@ -23,7 +23,7 @@ from resources.keywords.robot_api import keyword, library
 class ClockDisturbanceLibrary:
     """Disturb a clock whose stack runs. Needs `ClockSyncLibrary`, whose references have been started.
 
-    Sizes and times are in `resources/clocks/clock_disturbances.toml`. A stack runs on from one keyword to
+    Sizes and times are in `resources/clock_sync/clock_disturbances.toml`. A stack runs on from one keyword to
     the next until another is asked for. Every keyword fails unless all that it judges is `pass`; its message
     begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
     """

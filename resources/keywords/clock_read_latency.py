@@ -17,7 +17,7 @@ from reports.record.context import Context
 from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.units import format_value
-from resources.clocks.read_latency import measure_read_latency
+from resources.clock_sync.read_latency import measure_read_latency
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test

@@ -18,15 +18,15 @@ from reports.clock_sync.trial import TRIAL
 from reports.requirements import AS_FOUND, Requirement
 from reports.run.current import judges
 from reports.units import format_measured, format_value
-from resources.clocks.requirements import ClockRequirements, load_clock_requirements
-from resources.clocks.sync import ClockLab
+from resources.clock_sync.requirements import ClockRequirements, load_clock_requirements
+from resources.clock_sync.sync import ClockLab
+from resources.daq_replay.clock_networks import network_trials
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.clock_judge import ClockJudge
 from resources.keywords.converters import Nanoseconds, Phase
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
-from resources.replay.clock_networks import network_trials
 
 
 @library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})

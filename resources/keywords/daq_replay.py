@@ -12,11 +12,18 @@ from robot.libraries.BuiltIn import BuiltIn
 
 from hw.errors import BenchwrightError, CapabilityError, ConfigError, MeasurementError
 from reports import current_run
-from reports.latency.known_delay import KnownDelay
+from reports.daq_replay.known_delay import KnownDelay
 from reports.run.asked import stacks_of
 from reports.run.current import judges
 from reports.run.folder import EVIDENCE, RunFolder
 from reports.run.tally import effective
+from resources.daq_replay.evidence import CORRECTED, LatencyEvidence
+from resources.daq_replay.known_delay import find_known_delay
+from resources.daq_replay.other_streams import sort_other_streams
+from resources.daq_replay.pattern import load_pattern
+from resources.daq_replay.plan import ReplaySettings
+from resources.daq_replay.producing_target import producing_target
+from resources.daq_replay.requirements import StreamRequirements, load_requirements
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds, Phase
@@ -25,13 +32,6 @@ from resources.keywords.robot_api import keyword, library
 from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.pace import FURTHER_REPLAYS
 from resources.profiles import load_profile
-from resources.replay.evidence import CORRECTED, LatencyEvidence
-from resources.replay.known_delay import find_known_delay
-from resources.replay.other_streams import sort_other_streams
-from resources.replay.pattern import load_pattern
-from resources.replay.plan import ReplaySettings
-from resources.replay.producing_target import producing_target
-from resources.replay.requirements import StreamRequirements, load_requirements
 from resources.requirement_tests import TEMPLATE_ROW, make_tests, tests_of_other_files
 
 

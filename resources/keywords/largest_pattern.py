@@ -14,15 +14,15 @@ from reports.largest_pattern.capability import QUANTITY
 from reports.largest_pattern.search import LargestPattern, largest_pattern_measurement
 from reports.run.current import judges
 from reports.units import format_value
+from resources.daq_replay.largest_pattern import LargestPatternSearch
+from resources.daq_replay.pattern import load_pattern
+from resources.daq_replay.plan import ReplaySettings
+from resources.daq_replay.requirements import load_requirements
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import say
 from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
-from resources.replay.largest_pattern import LargestPatternSearch
-from resources.replay.pattern import load_pattern
-from resources.replay.plan import ReplaySettings
-from resources.replay.requirements import load_requirements
 from resources.requirements_file import load_requirements_file
 
 NAMES = frozenset({"largest-pattern", "Find Largest Pattern"})

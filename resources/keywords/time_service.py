@@ -19,12 +19,12 @@ from reports.clock_sync.trial import TRIAL, ClockTrial
 from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.units import format_measured
-from resources.clocks.kind import load_clock_kind
-from resources.clocks.sync import ClockLab
-from resources.clocks.time_service import STACK, TimeServiceTrials
-from resources.clocks.time_service_events import TimeServiceEvents
-from resources.clocks.time_service_times import PAPER_SYNCHRONISED_S, TimeServiceTimes
-from resources.clocks.trial import with_counter_timecard
+from resources.clock_sync.kind import load_clock_kind
+from resources.clock_sync.sync import ClockLab
+from resources.clock_sync.time_service import STACK, TimeServiceTrials
+from resources.clock_sync.time_service_events import TimeServiceEvents
+from resources.clock_sync.time_service_times import PAPER_SYNCHRONISED_S, TimeServiceTimes
+from resources.clock_sync.trial import with_counter_timecard
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.clock_judge import ClockJudge

@@ -29,18 +29,18 @@ from reports.timed_edges.verdict import (
     witness_measurements,
 )
 from reports.units import format_measured
-from resources.clocks.requirements import lock_requirement
-from resources.clocks.sync import ClockLab
-from resources.edges.requirements import TimedEdgeRequirements, load_timed_edge_requirements
-from resources.edges.software import pin_of
-from resources.edges.trials import DISCIPLINE, EdgeLab, EdgeRun
-from resources.edges.witnesses import clock_witnesses
+from resources.clock_sync.requirements import lock_requirement
+from resources.clock_sync.sync import ClockLab
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import EdgeMethod, Nanoseconds, SoftwareMethod
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import load_profile
+from resources.timed_edges.requirements import TimedEdgeRequirements, load_timed_edge_requirements
+from resources.timed_edges.software import pin_of
+from resources.timed_edges.trials import DISCIPLINE, EdgeLab, EdgeRun
+from resources.timed_edges.witnesses import clock_witnesses
 
 ORDER = (
     ("tgpio-latch", "tgpio-filtered-read"),

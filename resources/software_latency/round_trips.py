@@ -31,8 +31,8 @@ from reports.software_latency.evidence import (
     write_round_trips,
 )
 from reports.software_latency.trips import TRIPS_MIN
-from resources.clocks.lines import ClockLine, measure_clock_lines, serve_clocks
-from resources.clocks.tai_utc import common_tai_utc_s
+from resources.clock_sync.lines import ClockLine, measure_clock_lines, serve_clocks
+from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.software_latency.devices import directions, producers_of, simulated_machines, twins_of
 from resources.software_latency.hardware import hardware_between
 from resources.software_latency.icmp import icmp_between

@@ -80,7 +80,7 @@ def add_witness(
 def start_target_witness(bench: Nodes, node_name: str, stem: Path, duration_ms: int) -> Job:
     """Start the witness inside an emulated target, above all else there; ready when this returns.
 
-    It tells a target that is not run from one that is slow: reports/latency/emulation.py.
+    It tells a target that is not run from one that is slow: reports/daq_replay/emulation.py.
 
     Args:
         bench: An open bench.

@@ -47,7 +47,7 @@ from bench.verdicts.verdict_matrix import (
 from hw.errors import CapabilityError, MeasurementError
 from hw.toml_file import read_toml
 from reports.record.sampling import required_samples
-from resources.replay.pattern import load_pattern
+from resources.daq_replay.pattern import load_pattern
 
 beta: Any = import_module("scipy.stats").beta  # has no types
 

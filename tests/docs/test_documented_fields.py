@@ -24,9 +24,9 @@ from hw.oscilloscopes import VIRTUAL_OPTIONS
 from hw.tools import local_tool
 from hw.virtual.oscilloscope.__main__ import make_parser
 from reports.requirement_forms import TAKEN, read_set
+from resources.daq_replay.pattern import load_pattern
+from resources.daq_replay.requirements import load_requirements
 from resources.profiles import load_profile
-from resources.replay.pattern import load_pattern
-from resources.replay.requirements import load_requirements
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BENCH_FILES = ROOT / "docs" / "bench-files.md"

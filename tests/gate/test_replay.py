@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.latency.evidence import load_replay
-from reports.latency.verdict import StreamRequirement, judge_latency
+from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.verdict import StreamRequirement, judge_latency
 from reports.record.measurement import Limit
 from tests.traffic_gen.lab import Lab, Plan, Stream, pattern_text, streams_by_id, tai_ns
 

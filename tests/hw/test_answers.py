@@ -10,7 +10,7 @@ import pytest
 from hw.answers import answers_of, json_line
 from hw.drivers.local import says_ready
 from hw.errors import BenchError, MeasurementError
-from resources.clocks.refused_answers import rejected_answers
+from resources.clock_sync.refused_answers import rejected_answers
 from resources.tools.experiment import last_result
 
 ITEM = '{"type":"item","item":"governor","status":"ok","changed":true}'

@@ -12,7 +12,7 @@ from hw.bench import NodeKind, load_bench
 from hw.errors import ConfigError
 from hw.journal import Journal
 from hw.session import Bench
-from resources.replay.pattern import load_pattern
+from resources.daq_replay.pattern import load_pattern
 
 BENCHES = "hw/benches"
 VIRTUAL = "virtual.yaml"

@@ -16,9 +16,9 @@ from hw.bench import load_bench
 from hw.errors import BenchError, ConfigError
 from hw.provisioning import Provisioner
 from hw.session import open_bench
-from resources.replay.pattern import load_pattern
-from resources.replay.plan import ReplaySettings
-from resources.replay.replay import Replay
+from resources.daq_replay.pattern import load_pattern
+from resources.daq_replay.plan import ReplaySettings
+from resources.daq_replay.replay import Replay
 from tests.hw.ssh_lab import HOST, PORT, PRODUCER, TARGET, TEST_PRODUCERS, TEST_TARGET, SshLab, open_lab
 from tests.patience import HANG_S
 

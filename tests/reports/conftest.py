@@ -10,7 +10,7 @@ from functools import wraps
 
 import pytest
 
-from reports.latency import section
+from reports.daq_replay import section
 
 FIGURES = ("figure_maxima", "figure_distributions", "figure_lateness", "figure_clocks")
 

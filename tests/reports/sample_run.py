@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reports.latency.evidence import load_replay
-from reports.latency.known_delay import judge_known_delay
-from reports.latency.verdict import StreamRequirement, judge_latency, latency_measurement
+from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.known_delay import judge_known_delay
+from reports.daq_replay.verdict import StreamRequirement, judge_latency, latency_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Outcome, Subject, Uncertainty, UncertaintyPart
 from reports.record.sampling import required_samples

@@ -23,13 +23,13 @@ from reports.clock_read.readings import load_cost, load_readings
 from reports.clock_sync.disturbance import Disturbance, Event, load_disturbance, write_disturbance
 from reports.clock_sync.tai_utc import NodeTaiUtc, load_tai_utc, write_tai_utc
 from reports.clock_sync.trial import Lock, load_trial
+from reports.daq_replay.emulation import read_emulation
+from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.known_delay import KnownDelay
+from reports.daq_replay.stack_proof import StackEnd, StackProof
 from reports.dossier.environment import provisioning_of
 from reports.errors import ReportError
 from reports.history.advice import parse_advice
-from reports.latency.emulation import read_emulation
-from reports.latency.evidence import load_replay
-from reports.latency.known_delay import KnownDelay
-from reports.latency.stack_proof import StackEnd, StackProof
 from reports.page.model import gather_run
 from reports.realtime_ethernet.evidence import load_messages, load_thread_shares
 from reports.rejudge.run import rejudge

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from dashboards.points import run_points
+from reports.daq_replay.section import LatencySection
 from reports.dossier.attempts import Candidate
 from reports.dossier.conclusion import row_words
 from reports.dossier.traceability import TargetTrials, matrix
 from reports.dossier.waivers import NONE
-from reports.latency.section import LatencySection
 from reports.page.model import gather_run
 from reports.page.not_passed import not_passed
 from reports.page.render import PAGE, render_pages

@@ -17,8 +17,8 @@ from reports import RunFolder
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, load_trial, write_trial
 from reports.requirements import Requirement
-from resources.clocks.disturbance import ClockDisturber
-from resources.clocks.disturbance_settings import load_disturbances
+from resources.clock_sync.disturbance import ClockDisturber
+from resources.clock_sync.disturbance_settings import load_disturbances
 from resources.keywords import clock_disturbance
 from resources.keywords.clock_disturbance import ClockDisturbanceLibrary
 from resources.keywords.clock_judge import WITNESS_REQUIREMENT, ClockJudge

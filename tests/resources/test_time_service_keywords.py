@@ -16,8 +16,8 @@ from hw.errors import ConfigError, MeasurementError
 from reports import RunFolder
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, load_trial, write_trial
-from resources.clocks.time_service import TimeServiceTrials
-from resources.clocks.time_service_events import TimeServiceEvents
+from resources.clock_sync.time_service import TimeServiceTrials
+from resources.clock_sync.time_service_events import TimeServiceEvents
 from resources.keywords.time_service import TimeServiceLibrary
 from resources.profiles import load_profile
 from tests.reports.clock_sync.test_told_bound import ramp, told

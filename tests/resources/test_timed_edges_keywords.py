@@ -17,12 +17,12 @@ from hw.errors import BenchError, MeasurementError
 from reports import RunFolder
 from reports.timed_edges.capability import METHODS
 from reports.timed_edges.trial import BudgetPart, Budgets, Counts, Delays, EdgeTrial, write_edge_trial
-from resources.edges.requirements import load_timed_edge_requirements
-from resources.edges.trials import EdgePlan, EdgeRun
 from resources.keywords import judged, timed_edges
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.timed_edges import TimedEdgesLibrary
 from resources.profiles import load_profile
+from resources.timed_edges.requirements import load_timed_edge_requirements
+from resources.timed_edges.trials import EdgePlan, EdgeRun
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "robot" / "requirements" / "timed_edges_virtual.toml"

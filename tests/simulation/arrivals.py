@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from resources.replay.pattern import Pattern
-from resources.replay.plan_file import BASE_PORT
-from resources.replay.replay import ReplayAnswers
+from resources.daq_replay.pattern import Pattern
+from resources.daq_replay.plan_file import BASE_PORT
+from resources.daq_replay.replay import ReplayAnswers
 
 HELLO_BYTES = 24
 """What opens a TCP connection (docs/native-tools.md, On the wire)."""

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from reports.quantities import producer_of
-from resources.replay.replay import Replay
+from resources.daq_replay.replay import Replay
 from tests.simulation.trial import Lab, Trial, when_quiet
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]

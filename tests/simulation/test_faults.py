@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from resources.replay.replay import Replay
+from resources.daq_replay.replay import Replay
 from tests.simulation.trial import TARGET, Lab, Trial
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]

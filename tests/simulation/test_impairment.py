@@ -15,7 +15,7 @@ from collections.abc import Generator
 import pytest
 
 from hw.protocols import Impairment
-from resources.replay.replay import Replay
+from resources.daq_replay.replay import Replay
 from resources.tools.capture import read_packets
 from tests.simulation.trial import TARGET, Lab, Trial, when_quiet
 

@@ -11,12 +11,12 @@ from typing import TypeVar
 from hw.session import Bench
 from hw.virtual.bench_network import port_of
 from reports import Measurement, RunFolder
+from resources.daq_replay.evidence import LatencyEvidence
+from resources.daq_replay.pattern import Pattern, load_pattern
+from resources.daq_replay.plan import ReplaySettings
+from resources.daq_replay.replay import Replay, ReplayAnswers
+from resources.daq_replay.requirements import load_requirements
 from resources.profiles import Profile
-from resources.replay.evidence import LatencyEvidence
-from resources.replay.pattern import Pattern, load_pattern
-from resources.replay.plan import ReplaySettings
-from resources.replay.replay import Replay, ReplayAnswers
-from resources.replay.requirements import load_requirements
 from tests.simulation.arrivals import Arrivals, arrivals
 
 ROOT = Path(__file__).resolve().parent.parent.parent

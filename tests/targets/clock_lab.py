@@ -20,9 +20,9 @@ from hw.errors import BenchError, CapabilityError
 from hw.protocols import CommandResult
 from hw.tools import local_tool
 from hw.virtual.guest_config import GuestClock, GuestInterface
-from resources.clocks.config import REMOTE_RUN
-from resources.clocks.settings import ClockSettings, Wander
-from resources.clocks.stack import ClockStack
+from resources.clock_sync.config import REMOTE_RUN
+from resources.clock_sync.settings import ClockSettings, Wander
+from resources.clock_sync.stack import ClockStack
 from tests.targets.scratch_guest import ScratchGuest, boot, plain_config
 
 BENCH_FILE = Path(__file__).resolve().parents[2] / "hw" / "benches" / "virtual.yaml"

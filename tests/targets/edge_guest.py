@@ -11,7 +11,7 @@ from pathlib import Path
 from hw.protocols import Job, Node
 from hw.session import Bench, open_bench
 from hw.tools import local_tool
-from resources.clocks.timecard import serve_timecards
+from resources.clock_sync.timecard import serve_timecards
 from resources.tools.jobs import end_and_fetch
 from tests.traffic_gen.edge.lab import ListeningScope
 

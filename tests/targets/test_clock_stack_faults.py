@@ -20,13 +20,13 @@ from reports.clock_sync.hearing import longest_silence_ns
 from reports.clock_sync.trial import FILTERED, ClockTrial, TrialFacts, load_trial, write_trial
 from reports.clock_sync.verdict import judge_sync
 from reports.record.measurement import Limit
-from resources.clocks.config import Place, client_files
-from resources.clocks.lock import is_locked
-from resources.clocks.refused_answers import failed_chrony_tests
-from resources.clocks.role import ClockRole
-from resources.clocks.settings import ClockSettings, load_stack
-from resources.clocks.sync import ClockLab as MeasuringLab
-from resources.clocks.trial import TrialSettings
+from resources.clock_sync.config import Place, client_files
+from resources.clock_sync.lock import is_locked
+from resources.clock_sync.refused_answers import failed_chrony_tests
+from resources.clock_sync.role import ClockRole
+from resources.clock_sync.settings import ClockSettings, load_stack
+from resources.clock_sync.sync import ClockLab as MeasuringLab
+from resources.clock_sync.trial import TrialSettings
 from resources.profiles import load_profile
 from tests.patience import wait_until
 from tests.targets.clock_lab import LOCK_S, TARGET_ERROR, TOOLS, ClockLab, daemons, kernel, stack_of
@@ -97,7 +97,7 @@ def test_server_that_vanishes_while_its_clock_is_measured_leaves_no_pass(
         write_trial(folder, facts)
         return load_trial(folder)
 
-    monkeypatch.setattr("resources.clocks.sync.measure_trial", measure)
+    monkeypatch.setattr("resources.clock_sync.sync.measure_trial", measure)
     bench: Any = lab
     measuring = MeasuringLab(bench, target, load_profile("ci"), tmp_path, print)
     with stack_of(lab, target, stack_name, tmp_path / "stack") as stack:

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from hw.bench import TargetSpec
-from resources.clocks.config import REMOTE_RUN
-from resources.clocks.settings import ClockSettings
-from resources.clocks.stack import ClockStack
+from resources.clock_sync.config import REMOTE_RUN
+from resources.clock_sync.settings import ClockSettings
+from resources.clock_sync.stack import ClockStack
 from tests.patience import HANG_S
 from tests.targets.clock_lab import LOCK_S, WANDER, ClockLab, daemons, is_heard, kernel, stack_of
 

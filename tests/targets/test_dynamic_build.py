@@ -25,14 +25,14 @@ from hw.tools import BUILD, local_library, local_tool
 from reports.clock_read.capability import TIMECARD
 from reports.clock_read.readings import TARGET
 from reports.clock_sync.trial import TrialFacts
-from resources.clocks.command import clock_command
-from resources.clocks.read_latency import measure_read_latency
-from resources.clocks.trial import TrialSettings, measure_trial, reference_of
+from resources.clock_sync.command import clock_command
+from resources.clock_sync.read_latency import measure_read_latency
+from resources.clock_sync.trial import TrialSettings, measure_trial, reference_of
+from resources.daq_replay.pattern import load_pattern
+from resources.daq_replay.plan import ReplaySettings
+from resources.daq_replay.replay import Replay
 from resources.network_stack import NetworkStack
 from resources.profiles import load_profile
-from resources.replay.pattern import load_pattern
-from resources.replay.plan import ReplaySettings
-from resources.replay.replay import Replay
 from tests.hw.test_hardware_bench import PATTERN
 from tests.patience import HANG_S
 from tests.turns import in_turn

@@ -14,7 +14,7 @@ import pytest
 
 from hw.session import Bench, open_bench
 from hw.virtual import accel, image
-from resources.clocks.timecard import serve_timecards
+from resources.clock_sync.timecard import serve_timecards
 from resources.tools.jobs import end_and_fetch
 from tests.targets.emulator_clock import offset_candidates, process_of
 

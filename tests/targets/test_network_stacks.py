@@ -11,13 +11,13 @@ import pytest
 from hw.errors import CapabilityError
 from hw.provisioning import TARGETS, Provisioner
 from hw.session import Bench
-from reports.latency.stack_proof import StackProof, why_not_carried
+from reports.daq_replay.stack_proof import StackProof, why_not_carried
 from reports.tools.answers import recv_result
+from resources.daq_replay.pattern import load_pattern
+from resources.daq_replay.plan import ReplaySettings
+from resources.daq_replay.replay import Replay, ReplayAnswers
 from resources.network_stack import NetworkStack, load_network_stack
 from resources.network_stack_ends import counters, network_stack_on, stack_interfaces
-from resources.replay.pattern import load_pattern
-from resources.replay.plan import ReplaySettings
-from resources.replay.replay import Replay, ReplayAnswers
 from tests.hw.test_hardware_bench import PATTERN
 
 MACHINE = "linux"

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from reports.clock_sync.tai_utc import TAI_UTC_S
-from resources.replay.pattern import Pattern
-from resources.replay.pattern import Stream as PatternStream
-from resources.replay.plan_file import BASE_PORT, PlanClock, PlanFile, PlanProducer
+from resources.daq_replay.pattern import Pattern
+from resources.daq_replay.pattern import Stream as PatternStream
+from resources.daq_replay.plan_file import BASE_PORT, PlanClock, PlanFile, PlanProducer
 from tests.link import End, Link
 from tests.namespace import in_namespace
 from tests.patience import HANG_S

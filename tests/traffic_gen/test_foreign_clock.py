@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from resources.replay.plan_file import BASE_PORT
+from resources.daq_replay.plan_file import BASE_PORT
 from tests.traffic_gen import wire
 from tests.traffic_gen.lab import (
     CLOCK_PORT,

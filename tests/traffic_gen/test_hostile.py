@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import pytest
 
-from resources.replay.plan_file import BASE_PORT
+from resources.daq_replay.plan_file import BASE_PORT
 from tests.traffic_gen import wire
 from tests.traffic_gen.lab import (
     CONSUMER,

@@ -20,7 +20,7 @@ export PATH="$STATE/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 HERE=$(cd "$(dirname "$0")" && pwd)
 # Logs of the daemons, and what tells how they ended.
 RUN=${BENCHWRIGHT_CLOCK_RUN:-/run/benchwright/clock}
-# Configurations, as resources/clocks/config.py has filled them in.
+# Configurations, as resources/clock_sync/config.py has filled them in.
 CONFIG=$RUN/config
 # shellcheck disable=SC2034  # used by undo.sh, and by items.sh
 UNDO=$STATE/clock.undo TEST_INTERFACE=

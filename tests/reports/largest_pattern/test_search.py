@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from reports.clock_sync.verdict import BENCH_STALLED
+from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.verdict import ReplayResults
 from reports.errors import RecordError
 from reports.largest_pattern.search import (
     FILE,
@@ -22,8 +24,6 @@ from reports.largest_pattern.search import (
     largest_pattern_measurement,
     read_largest_pattern,
 )
-from reports.latency.evidence import load_replay
-from reports.latency.verdict import ReplayResults
 from reports.page.model import gather_run
 from reports.page.render import PAGE, render_pages
 from reports.record.context import Context

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reports.curves import share_label
-from reports.latency.section import LatencySection
+from reports.daq_replay.section import LatencySection
 from reports.page.margins import figure_margins
 from reports.page.model import RunReport, gather_run
 from reports.page.render import PAGE, render_pages

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from reports.latency.evidence import load_replay
-from reports.latency.late_messages import latest_messages
+from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.late_messages import latest_messages
 from reports.page.render import PAGE, render_pages
 from tests.reports.sample_run import START_TAI_NS, Disturbance, make_run
 

@@ -16,9 +16,9 @@ import pytest
 
 from reports.__main__ import main
 from reports.clock_sync.section import ClockSection
+from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.section import LatencySection
 from reports.history.advice import ADVICE
-from reports.latency.evidence import load_replay
-from reports.latency.section import LatencySection
 from reports.page.model import gather, gather_run
 from reports.page.not_passed import NO_RECORD
 from reports.page.overview import overview_of

@@ -16,7 +16,7 @@ from reports.record.measurement import Measurement
 from reports.rejudge.edges import edge_objections
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
 from reports.timed_edges.trial import CLOCK_EDGE, TRIAL, Budgets, EdgeTrial
-from resources.edges.trials import PIN_TICKS, with_resolution
+from resources.timed_edges.trials import PIN_TICKS, with_resolution
 from scope.budget import (
     EdgeQuality,
     InstrumentLimits,

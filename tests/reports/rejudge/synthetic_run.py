@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reports.latency.attempts import decide_streams
-from reports.latency.evidence import load_replay
-from reports.latency.verdict import ReplayResults, StreamRequirement, latency_measurement
+from reports.daq_replay.attempts import decide_streams
+from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.verdict import ReplayResults, StreamRequirement, latency_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Outcome, Subject
 from reports.run.failed_tests import STOPPED_MARKS, FailedTest

@@ -12,7 +12,7 @@ from reports.clock_sync.trial import TRIAL, TwoWay
 from reports.clock_sync.verdict import witness_measurement
 from reports.rejudge.clock_witnesses import clock_witness_objections
 from reports.run.folder import RunFolder
-from resources.clocks.lines import ClockLine
+from resources.clock_sync.lines import ClockLine
 from tests.reports.rejudge.clock_trials import MS, Json, context, edit, named, trial_of
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer
 

@@ -15,7 +15,7 @@ from reports.rejudge.edge_trial import EdgeTrial as Reread
 from reports.run.folder import RunFolder
 from reports.timed_edges.capability import MAX_ABS, PEAK_TO_PEAK
 from reports.timed_edges.trial import CAPTURE, TRIAL, BudgetPart, Budgets, Counts
-from resources.edges.software import ART_TICK_NS, PHC_TICK_NS, latched_delays, sampled_budgets
+from resources.timed_edges.software import ART_TICK_NS, PHC_TICK_NS, latched_delays, sampled_budgets
 from tests.reports.rejudge.edge_trials import FOLDER, LATCH, folder_of
 from tests.reports.sample_edges import add_trial, drawn_trial
 from tests.reports.sample_run import summary

@@ -14,8 +14,8 @@ from hw.edges import CapturedEdges
 from reports.clock_sync.trial import load_trial
 from reports.timed_edges.trial import CLOCK_EDGE, WITNESSES, write_witnesses
 from reports.timed_edges.verdict import witness_measurements
-from resources.edges.trials import EdgeRun
-from resources.edges.witnesses import clock_witnesses
+from resources.timed_edges.trials import EdgeRun
+from resources.timed_edges.witnesses import clock_witnesses
 from tests.reports.rejudge.edge_trials import FOLDER, Change, JudgedRun, drawn_budgets, folder_of, judged
 from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock_trial
 from tests.reports.sample_edges import add_trial

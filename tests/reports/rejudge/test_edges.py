@@ -25,7 +25,7 @@ from reports.timed_edges.verdict import (
     shift_measurement,
     unmeasured_edges,
 )
-from resources.edges.trials import PIN_TICKS, with_resolution
+from resources.timed_edges.trials import PIN_TICKS, with_resolution
 from tests.reports.rejudge.edge_trials import (
     FOLDER,
     LATCH,

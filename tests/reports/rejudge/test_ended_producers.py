@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from reports.latency.ended_producers import ended_streams, load_cause
-from reports.latency.evidence import load_replay
+from reports.daq_replay.ended_producers import ended_streams, load_cause
+from reports.daq_replay.evidence import load_replay
 from reports.rejudge.ended_producers import taken_by_ended
 from reports.tools.answers import SendResult
 from tests.campaign import Campaign

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.latency.attempts import decide_streams
-from reports.latency.evidence import load_replay
-from reports.latency.verdict import latency_measurement
+from reports.daq_replay.attempts import decide_streams
+from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.verdict import latency_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Subject
 from reports.rejudge.run import rejudge

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.latency.role import ReplayRole
+from reports.daq_replay.role import ReplayRole
 from reports.rejudge.latency import latency_objections
 from reports.rejudge.missing import missing_objections
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder

@@ -12,9 +12,9 @@ import pytest
 
 from reports.clock_sync.answers import clock_compare
 from reports.clock_sync.trial import Lock, Timecard
-from reports.latency.evidence import load_replay
-from reports.latency.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ServerLine, measured_clock
-from reports.latency.verdict import judge_latency, latency_measurement
+from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ServerLine, measured_clock
+from reports.daq_replay.verdict import judge_latency, latency_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Measurement, Subject
 from reports.rejudge.latency import latency_objections

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hw.errors import CapabilityError, ConfigError
+from resources.daq_replay.pattern import load_pattern
 from resources.network_stack import load_network_stack, stack_names
-from resources.replay.pattern import load_pattern
 from tests.resources.network_stack.machine import DAQ12, IN_BYTES, PROOF, PROOF_TOOL, SPEC, TARGETS
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from hw.errors import BenchError, CapabilityError
 from hw.protocols import CommandResult
-from reports.latency.stack_proof import StackEnd
+from reports.daq_replay.stack_proof import StackEnd
 from resources.network_stack import NetworkStack, load_network_stack
 from resources.network_stack_ends import FOUND, counters, frame_bytes, network_stack_on
 from tests.resources.network_stack.machine import (

@@ -14,17 +14,17 @@ import pytest
 
 from hw.errors import BenchError, CapabilityError
 from hw.protocols import CommandResult
-from reports.latency.evidence import load_replay
-from reports.latency.stack_proof import STACK_PROOF, StackEnd, StackProof
+from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.stack_proof import STACK_PROOF, StackEnd, StackProof
 from resources import network_stack
+from resources.daq_replay.evidence import LatencyEvidence, ReplayAttempt
+from resources.daq_replay.largest_pattern import LargestPatternSearch
+from resources.daq_replay.pattern import Pattern, load_pattern
+from resources.daq_replay.plan import ReplaySettings
+from resources.daq_replay.replay import Replay
+from resources.daq_replay.requirements import load_requirements
 from resources.network_stack import NetworkStack, Proof
 from resources.profiles import load_profile
-from resources.replay.evidence import LatencyEvidence, ReplayAttempt
-from resources.replay.largest_pattern import LargestPatternSearch
-from resources.replay.pattern import Pattern, load_pattern
-from resources.replay.plan import ReplaySettings
-from resources.replay.replay import Replay
-from resources.replay.requirements import load_requirements
 from tests.reports.sample_run import Disturbance, write_evidence
 from tests.resources.network_stack.machine import DAQ12, NETSTAT, ROOT, SPEC, Machine
 

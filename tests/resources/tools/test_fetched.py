@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from hw.protocols import Node
-from resources.replay.replay import RECV_FILES
+from resources.daq_replay.replay import RECV_FILES
 from resources.tools.fetched import fetch_known, plain_names
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from hw.bench import load_bench
-from resources.replay.replay import MUCH_TAKEN, Replay
+from resources.daq_replay.replay import MUCH_TAKEN, Replay
 from resources.tools.witness import start_witness
 
 SPEC = load_bench(Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from resources.replay.plan_file import BASE_PORT
+from resources.daq_replay.plan_file import BASE_PORT
 from tests.patience import wait_until
 from tests.targets.rtdip.lab import ETHERTYPE, HIGH, RtdipLab, bw_rtdip, header, ports
 from tests.traffic_gen.lab import NONCE, Json, Stream, streams_by_id

@@ -15,7 +15,7 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap, wrpcap
 
-from resources.replay.plan_file import BASE_PORT
+from resources.daq_replay.plan_file import BASE_PORT
 from targets.embedded.rtdip.python.rtdip_scapy import Rtdip, RtdipFragment, RtdipGrant
 from tests.targets.rtdip.lab import HIGH, LOW, MEDIUM, RtdipLab, bw_rtdip, header
 from tests.traffic_gen.lab import Stream

@@ -17,8 +17,8 @@ import pytest
 
 from hw.bench import TargetSpec
 from hw.protocols import CommandResult
-from resources.clocks.settings import ClockSettings, load_stack
-from resources.clocks.stack import ClockStack
+from resources.clock_sync.settings import ClockSettings, load_stack
+from resources.clock_sync.stack import ClockStack
 from tests.patience import HANG_S
 from tests.targets.clock_lab import LOCK_S, ClockLab, daemons, is_heard, kernel
 

@@ -14,7 +14,7 @@ import pytest
 from hw.errors import BenchError
 from hw.tools import local_tool
 from reports.clock_sync.log_formats import LOG_READERS
-from resources.clocks.refused_answers import rejected_answers
+from resources.clock_sync.refused_answers import rejected_answers
 from tests.patience import HANG_S, wait_until
 from tests.targets.timeservice.lab import QUICK, Json, TimedProcess, ToldServer, recompute, write_lines
 

@@ -12,10 +12,10 @@ import pytest
 from hw.drivers.windows_ssh import HOME, WindowsSshNode
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.provisioning import TARGETS, Provisioner
-from resources.clocks.config import Place, client_files
-from resources.clocks.kind import load_clock_kind
-from resources.clocks.role import ClockRole
-from resources.clocks.settings import STACKS, ClockSettings, load_stack
+from resources.clock_sync.config import Place, client_files
+from resources.clock_sync.kind import load_clock_kind
+from resources.clock_sync.role import ClockRole
+from resources.clock_sync.settings import STACKS, ClockSettings, load_stack
 from tests.patience import wait_until
 from tests.targets.windows.conftest import TARGET
 

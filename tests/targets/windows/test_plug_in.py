@@ -15,7 +15,7 @@ from hw.drivers.windows_ssh import HOME
 from hw.errors import BenchError
 from hw.preload import start_program
 from hw.session import Bench, open_bench
-from resources.clocks.command import clock_command
+from resources.clock_sync.command import clock_command
 from tests.targets.windows.conftest import BENCH_FILE, TARGET
 from tests.traffic_gen.clock.test_compare import EARLIER_TABLE
 from tests.turns import in_turn
