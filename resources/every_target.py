@@ -8,6 +8,7 @@ that takes part in some suites only, or needs other variables for them (limits, 
 says so in `targets/KIND/suites.toml`:
 
     schema = "benchwright.suites/1"
+    has = ["clock", "pins"]                    # of what suites need; left out: all of it
     folders = ["daq_replay", "clock_sync"]     # below robot/; left out: all
     without = ["daq_producer"]                 # of these; left out: none
 
@@ -20,6 +21,10 @@ says so in `targets/KIND/suites.toml`:
     stacks = ["chrony"]                        # of the tests of clock stacks those of these alone
     methods = ["tgpio-latch"]                  # the same of the methods of timed edges
     only_by_name = true                        # only a run that names the target has it; left out: false
+
+A suite says what it needs of a target by its metadata `Needs`, as `clock, pins`; a kind that has not all of
+it takes no part. A profile has no time for a suite either whose times (`resources/CAP/SUITE.times.toml`, else
+`times.toml`) have no table of it.
 
 A test of one clock stack bears the tag `stack:NAME`, one of a method of timed edges `method:NAME`. Where the
 kind has `clock/stacks.toml`, it is asked for those stacks alone; a target with another kind's provisioning
@@ -53,7 +58,7 @@ from reports.run.left_out import LeftOut
 from reports.timed_edges.capability import METHODS
 from resources.clock_sync.settings import STACKS, stack_names
 from resources.network_stack import load_network_stack
-from resources.profiles import PROFILES_FILE
+from resources.profiles import PROFILES_FILE, has_times
 
 SCHEMA = "benchwright.suites/1"
 SUITES_FILE = "suites.toml"
@@ -63,9 +68,12 @@ PROFILE = "profile="
 NETWORK_STACKS = "stacks="
 NETWORK_STACK = "Network Stack"
 """Metadata of a suite that uses one."""
+NEEDS = "Needs"
+"""Metadata of a suite: what it needs of a target, with commas between."""
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
 SUITES = TARGETS.parent / "robot"
 
+_NEEDS = re.compile(rf"Metadata\s+{NEEDS}\s+(.*)")
 _TAGS = re.compile(r"(?:\s+\[Tags\]|Test Tags)\s+(.*)")
 
 _api: Any = import_module("robot.api")  # no types of its own
@@ -76,12 +84,14 @@ class ProfileSuites:
     """What of the suites of a kind a profile has no time for.
 
     Attributes:
+        name: Of the profile; empty: none is known.
         without: Folders, or files of suites.
         without_tags: Tests with one of these tags.
         only: Tests with a tag that begins so, as `stack:`, have to have one of these.
         only_by_name: Whether a run that names no target does without one of this kind.
     """
 
+    name: str = ""
     without: tuple[str, ...] = ()
     without_tags: tuple[str, ...] = ()
     only: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -90,9 +100,10 @@ class ProfileSuites:
 
 @dataclass(frozen=True)
 class KindSuites:
-    """Which suites a target kind takes part in; `folders` None: all."""
+    """Which suites a target kind takes part in; `folders` None: all; `has` None: whatever a suite needs."""
 
     folders: tuple[str, ...] | None = None
+    has: frozenset[str] | None = None
     variables: dict[str, str] = field(default_factory=dict[str, str])
     stacks: tuple[str, ...] | None = None
     """Its clock stacks; None: it does not say."""
@@ -114,23 +125,24 @@ def load_kind_suites(kind_folder: Path, provisioning: str = "", profile: str = "
     of_clocks = kind_folder.parent / (provisioning or kind_folder.name) / STACKS
     stacks = stack_names(of_clocks) if of_clocks.exists() else None
     if not path.exists():
-        return KindSuites(stacks=stacks)
+        return KindSuites(stacks=stacks, profile=ProfileSuites(profile))
     table = Fields(read_toml(path), str(path), "")
     table.text("schema", choices=(SCHEMA,))
     known = sorted(each.name for each in SUITES.iterdir() if any(each.glob("*.robot")))
+    has = frozenset(table.texts("has", choices=_needs())) if table.has("has") else None
     folders = table.texts("folders", choices=known) if table.has("folders") else None
     without = set(table.texts("without", choices=known, default=()))
     if without:
         folders = tuple(name for name in folders or known if name not in without)
     profiles = {
-        _known_profile(name, path): _profile_suites(each, known, stacks)
+        _known_profile(name, path): _profile_suites(name, each, known, stacks)
         for name, each in table.table_of("profiles", optional=True).items()
     }
     variables = table.texts_of("variables")
     if "TARGET" in variables:
         raise ConfigError(f"{path}: variables.TARGET: is the name of the target; leave it out")
     table.finish()
-    return KindSuites(folders, variables, stacks, profiles.get(profile, ProfileSuites()))
+    return KindSuites(folders, has, variables, stacks, profiles.get(profile, ProfileSuites(profile)))
 
 
 def _known_profile(name: str, path: Path) -> str:
@@ -140,11 +152,14 @@ def _known_profile(name: str, path: Path) -> str:
     return name
 
 
-def _profile_suites(table: Fields, folders: Sequence[str], stacks: Sequence[str] | None) -> ProfileSuites:
+def _profile_suites(
+    name: str, table: Fields, folders: Sequence[str], stacks: Sequence[str] | None
+) -> ProfileSuites:
     files = sorted(suite_name(file) for folder in folders for file in (SUITES / folder).glob("*.robot"))
     named = {"stacks": (STACK_TAG, stacks or ()), "methods": (METHOD_TAG, METHODS)}
     only = {prefix: table.texts(key, choices, default=()) for key, (prefix, choices) in named.items()}
     found = ProfileSuites(
+        name,
         without=table.texts("without", [*folders, *files], default=()),
         without_tags=table.texts("without_tags", _tags(), default=()),
         only={prefix: only[prefix] for key, (prefix, _) in named.items() if table.has(key)},
@@ -152,6 +167,16 @@ def _profile_suites(table: Fields, folders: Sequence[str], stacks: Sequence[str]
     )
     table.finish()
     return found
+
+
+def _needs() -> list[str]:
+    """Return what a suite needs of a target."""
+    texts = (file.read_text("utf-8") for file in SUITES.rglob("*.robot"))
+    return sorted({need for text in texts for match in _NEEDS.finditer(text) for need in _each(match[1])})
+
+
+def _each(needs: str) -> set[str]:
+    return {need for each in needs.split(",") if (need := each.strip())}
 
 
 def _tags() -> list[str]:
@@ -246,6 +271,7 @@ def require_stacks(kinds: Iterable[str], stacks: Iterable[str]) -> None:
 def _keep(suite: Any, target: str, kind: KindSuites) -> tuple[LeftOut, ...]:
     """Take out what a kind takes no part in, then what the profile has no time for; return the latter."""
     _keep_folders(suite, kind)
+    _keep_possible(suite, kind)
     if kind.stacks is not None:
         _keep_tests(suite, ProfileSuites(only={STACK_TAG: kind.stacks}))
     suite.remove_empty_suites()
@@ -273,9 +299,21 @@ def _is_left_out(test: Any, source: Path | None, profile: ProfileSuites) -> bool
         of = {tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix)}
         if of and not of & set(names):
             return True
-    path = Path(source).resolve() if source is not None else None
+    if source is None:
+        return False
+    path = Path(source).resolve()
     homes = [SUITES / each for each in profile.without]
-    return path is not None and any(home in (path, *path.parents) for home in homes)
+    return any(home in (path, *path.parents) for home in homes) or not _has_time(path, profile.name)
+
+
+def _has_time(suite: Path, profile: str) -> bool:
+    """Say whether a profile has time for a suite; of somebody's own suites: always."""
+    if not profile or suite.parent.parent != SUITES:
+        return True
+    folder = SUITES.parent / "resources" / suite.parent.name
+    files = [folder / name for name in (f"{suite.stem}.times.toml", "times.toml")]
+    file = next((file for file in files if file.exists()), None)
+    return file is None or has_times(profile, file)
 
 
 def _keep_folders(suite: Any, kind: KindSuites) -> None:
@@ -285,6 +323,14 @@ def _keep_folders(suite: Any, kind: KindSuites) -> None:
     for child in suite.suites:
         _keep_folders(child, kind)
     if suite.tests and not _below(suite.source, kind.folders):
+        suite.tests.clear()
+
+
+def _keep_possible(suite: Any, kind: KindSuites) -> None:
+    """Take out the tests of suites that need what the kind has not."""
+    for child in suite.suites:
+        _keep_possible(child, kind)
+    if kind.has is not None and not _each(suite.metadata.get(NEEDS, "")) <= kind.has:
         suite.tests.clear()
 
 

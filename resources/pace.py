@@ -3,8 +3,9 @@
 
     robot --listener resources.pace.Pace:ci robot/
 
-Budgets are data, `robot/budgets.toml`: seconds on a quiet machine of two cores, by profile and target. A
-suite that takes longer is named at the end; no verdict changes: replays that are made once more take time.
+Budgets are data, `resources/CAP/budgets.toml`: seconds on a quiet machine of two cores, by profile and
+target. A suite that takes longer is named at the end; no verdict changes: replays that are made once more
+take time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from hw.steal import stolen_s
 from reports.run.asked import suite_name
 from reports.run.robot_variable import robot_variable
 
-BUDGETS = Path(__file__).resolve().parent.parent / "robot" / "budgets.toml"
+RESOURCES = Path(__file__).resolve().parent
 FURTHER_REPLAYS = "Further replays"
 """Metadata of a suite: what its further replays took, as `3 further replays took 90 s`."""
 
@@ -40,15 +41,18 @@ class Pace:
 
     ROBOT_LISTENER_API_VERSION = 3
 
-    def __init__(self, profile: str, budgets: Path = BUDGETS) -> None:
+    def __init__(self, profile: str, resources: Path = RESOURCES) -> None:
         """Begin with no suite.
 
         Args:
             profile: Whose budgets count; one without any has none to break.
-            budgets: Their file.
+            resources: Folder of the capabilities, of which each may have a file of them.
         """
-        table = tomllib.loads(Path(budgets).read_text(encoding="utf-8"))
-        self.budgets_s: Mapping[str, Mapping[str, float]] = table.get(profile, {})
+        self.budgets_s: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        for file in sorted(Path(resources).glob("*/budgets.toml")):
+            table = tomllib.loads(file.read_text(encoding="utf-8"))
+            for target, suites_s in table.get(profile, {}).items():
+                self.budgets_s[target].update(suites_s)
         self._times: defaultdict[tuple[str, str, str], SuiteTime] = defaultdict(SuiteTime)
         self._stolen_before_s = 0.0
 

@@ -41,7 +41,8 @@ from reports.requirements import Requirement
 from resources.clock_sync.kind import load_clock_kind
 from resources.clock_sync.sync import ClockLab
 from resources.clock_sync.time_service import STACK, TimeServiceTrials
-from resources.profiles import Profile, load_profile
+from resources.clock_sync.time_service_times import TIMES, TimeServiceTimes, time_service_times
+from resources.profiles import load_profile, times_of
 from resources.requirements_file import load_requirements_file
 
 BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
@@ -68,11 +69,12 @@ def quantile_size_ns(offset: Summary, share: float) -> float:
 class Turns:
     """Trials of stacks in one lab."""
 
-    def __init__(self, bench: Bench, target: TargetSpec, profile: Profile, folder: Path) -> None:
+    def __init__(self, bench: Bench, target: TargetSpec, times: TimeServiceTimes, folder: Path) -> None:
         """Take a bench that is open."""
         self._bench = bench
         self._target = target
-        self._profile = profile
+        self._profile = load_profile("ci")
+        self._times = times
         self._folder = folder
         self._turn = 0
         self._requirement: Requirement = next(
@@ -84,12 +86,11 @@ class Turns:
     def measure(self, stack: str) -> Sizes:
         """Measure a stack once; NaN where it did not lock in time."""
         self._turn += 1
-        assert self._profile.time_service is not None
         kind = load_clock_kind(REPOSITORY / "targets" / self._target.provisioning)
         wander = kind.stack(STACK, self._bench.spec.simulated).server_wander
         folder = self._folder / f"{self._turn}-{stack}"
         with ClockLab(self._bench, self._target, self._profile, folder, print, wander) as lab:
-            trials = TimeServiceTrials(lab, self._profile.time_service)
+            trials = TimeServiceTrials(lab, self._times)
             with suppress(MeasurementError):
                 offset = trials.steady(self._requirement, stack).filtered.offset
                 return {
@@ -109,19 +110,15 @@ class Turns:
 def main(options: Options) -> int:
     """Run the benchmark."""
     register_all()
-    profile = load_profile("ci")
-    assert profile.time_service is not None
     times = replace(
-        profile.time_service,
+        times_of("ci", TIMES, time_service_times),
         interval_s=options.interval_s,
         measure_s=options.measure_s,
         beside_s=options.measure_s,
     )
     before_ms = steal_ms()
     with tempfile.TemporaryDirectory() as folder, open_bench(BENCH) as bench:
-        turns = Turns(
-            bench, bench.spec.targets[options.target], replace(profile, time_service=times), Path(folder)
-        )
+        turns = Turns(bench, bench.spec.targets[options.target], times, Path(folder))
         results = alternate({stack: partial(turns.measure, stack) for stack in STACKS}, options.runs)
     figures: Sizes = {"steal_s": (steal_ms() - before_ms) / 1000}
     for stack, sizes in results.items():

@@ -18,7 +18,7 @@ from reports.clock_read.capability import KERNEL_CLOCKS, PHC_WAYS, TIMECARD
 from reports.clock_read.readings import HOST, TARGET, Reading, Readings, write_readings
 from resources.clock_sync.command import clock_command
 from resources.clock_sync.timecard import serve_timecards
-from resources.profiles import ClockTimes
+from resources.clock_sync.times import ClockTimes
 
 PRIORITY = 10
 """Above ordinary work, which would interrupt the readings; below all that serves packets."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hw.bench import BenchSpec, TargetSpec, TimeServerSpec
-from hw.errors import CapabilityError, ConfigError
+from hw.errors import CapabilityError
 from hw.open_bench import OpenBench
 from hw.provisioning import TARGETS
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
@@ -31,9 +31,10 @@ from resources.clock_sync.settings import STACKS, SYSTEM_CLOCK, ClockSettings, S
 from resources.clock_sync.stack import ClockStack
 from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.clock_sync.timecard import make_page, serve_timecards
+from resources.clock_sync.times import TIMES, ClockTimes, clock_times
 from resources.clock_sync.trial import TrialSettings, measure_trial, reference_of
 from resources.clock_sync.two_way_trial import measure_by_two_way
-from resources.profiles import ClockTimes, Profile
+from resources.profiles import Profile, times_of
 from resources.tools.capture import both_ways_ns, capture_file, start_capture
 from resources.tools.jobs import end_and_fetch, end_job
 
@@ -90,12 +91,10 @@ class ClockLab:
             CapabilityError: The target has a timecard, and the bench no time server that it could follow.
             ConfigError: The profile does not say how long clocks are measured.
         """
-        if profile.clocks is None:
-            raise ConfigError(f"profile {profile.name}: no table {profile.name}.clocks")
         self.bench = bench
         self.target = target
         self.profile = profile
-        self.times: ClockTimes = profile.clocks
+        self.times: ClockTimes = times_of(profile.name, TIMES, clock_times)
         self.timecard = reference_of(target)
         self.folder = folder
         self.progress = progress

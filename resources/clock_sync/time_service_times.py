@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the time service is measured, and what happens to it: `profiles.toml`, `time_service`."""
+"""How long the time service is measured, and what happens to it: `time_service.times.toml`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
 from resources.clock_sync.settings import SYSTEM_CLOCK, StackSpec, stacks_of_any_kind
 
+TIMES = Path(__file__).with_name("time_service.times.toml")
 EVENTS = ("killed", "server-lost", "system-clock", "server-stepped", "paused", "rebooted")
 """What happens to a time service in mid-run, in this order."""
 PAPER_SYNCHRONISED_S = 300
@@ -63,10 +65,8 @@ class TimeServiceTimes:
         return self.synchronised_s >= PAPER_SYNCHRONISED_S
 
 
-def time_service_times(table: Fields | None) -> TimeServiceTimes | None:
-    """Read the table of a profile; None where it has none. Raises ConfigError."""
-    if table is None:
-        return None
+def time_service_times(table: Fields) -> TimeServiceTimes:
+    """Read the table of a profile; raises ConfigError: names file, field and allowed range."""
     intervals_s = table.integers("table_intervals_s", 1, 3600)
     iterations = table.integers("table_iterations", 1, 10_000_000_000)
     if len(intervals_s) != len(iterations):

@@ -33,11 +33,12 @@ from reports.record.context import Context
 from reports.record.document import write_document
 from reports.record.sampling import required_samples
 from resources.daq_replay.evidence import LatencyEvidence
+from resources.daq_replay.largest_pattern_times import TIMES, LargestPatternTimes, largest_pattern_times
 from resources.daq_replay.pattern import Pattern
 from resources.daq_replay.plan import ReplaySettings
 from resources.daq_replay.replay import Progress
 from resources.daq_replay.requirements import StreamRequirements
-from resources.profiles import LargestPatternTimes
+from resources.profiles import has_times, times_of
 
 BUDGETS = "budgets.toml"
 """Copy of the requirements that trials are judged by."""
@@ -192,15 +193,14 @@ class LargestPatternSearch:
             ConfigError: No producer has a budget.
             MeasurementError: Nothing was replayed.
         """
-        if evidence.profile.largest_pattern is None:
-            raise CapabilityError(
-                f"profile {evidence.profile.name}: no table {evidence.profile.name}.largest_pattern"
-            )
+        profile = evidence.profile.name
+        if not has_times(profile, TIMES):
+            raise CapabilityError(f"profile {profile}: {TIMES.name} has no table {profile}")
         if not evidence.attempts:
             raise MeasurementError("nothing has been replayed")
         self._evidence = evidence
         self._settings = settings
-        self._times: LargestPatternTimes = evidence.profile.largest_pattern
+        self._times: LargestPatternTimes = times_of(profile, TIMES, largest_pattern_times)
         self._run = run
         self._progress = progress
         pattern = evidence.network.carried(pattern)

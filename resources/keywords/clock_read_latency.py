@@ -8,7 +8,7 @@ from pathlib import Path
 
 from robot.api import logger
 
-from hw.errors import ConfigError, MeasurementError
+from hw.errors import MeasurementError
 from reports import Conditions, Measurement, Subject, current_run
 from reports.clock_read.capability import QUANTITY
 from reports.clock_read.readings import FOLDER, READINGS, TARGET, Reading, Readings, load_cost
@@ -18,11 +18,12 @@ from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.units import format_value
 from resources.clock_sync.read_latency import measure_read_latency
+from resources.clock_sync.times import TIMES, clock_times
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
-from resources.profiles import load_profile
+from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 
 
@@ -60,9 +61,7 @@ class ClockReadLatencyLibrary(AsksRequirements):
         """
         self._requirements = load_requirements_file(self._path, QUANTITY).requirements
         self._profile, self._target = profile, target
-        times = load_profile(profile).clocks
-        if times is None:
-            raise ConfigError(f"profile {profile}: no table {profile}.clocks")
+        times = times_of(profile, TIMES, clock_times)
         library = bench_library()
         self._readings = measure_read_latency(library.bench, library.target(target), times, self._folder, say)
 

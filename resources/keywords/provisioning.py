@@ -19,9 +19,9 @@ from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
-from resources.profiles import load_profile
+from resources.profiles import times_of
 from resources.provisioning.procedure import ProvisioningTrials, Round, differences_of
-from resources.provisioning.settings import ProvisioningTimes
+from resources.provisioning.settings import TIMES, ProvisioningTimes, provisioning_times
 from resources.requirements_file import load_requirements_file
 
 FOLDER = "provisioning"
@@ -161,10 +161,7 @@ class ProvisioningLibrary(AsksRequirements):
 
     @property
     def _times(self) -> ProvisioningTimes:
-        times = load_profile(self._profile).provisioning
-        if times is None:
-            raise ConfigError(f"profile {self._profile}: no table {self._profile}.provisioning")
-        return times
+        return times_of(self._profile, TIMES, provisioning_times)
 
     @property
     def _begun(self) -> ProvisioningTrials:

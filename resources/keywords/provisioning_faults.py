@@ -10,7 +10,7 @@ from pathlib import Path
 from robot.api import logger
 
 from hw.bench import load_bench
-from hw.errors import BenchwrightError, CapabilityError, ConfigError, MeasurementError
+from hw.errors import BenchwrightError, CapabilityError, MeasurementError
 from hw.faults import STRIKING_LATER, Fault, with_fault
 from hw.leftovers import leftovers
 from hw.provisioning import Provisioner
@@ -18,8 +18,9 @@ from reports import current_run
 from resources.keywords.bench import BenchLibrary, bench_library, say
 from resources.keywords.provisioning import FOLDER
 from resources.keywords.robot_api import keyword, library
-from resources.profiles import load_profile
+from resources.profiles import times_of
 from resources.provisioning.fact_differences import differing_facts
+from resources.provisioning.settings import TIMES, provisioning_times
 
 
 @library(scope="SUITE", version="1")
@@ -46,9 +47,7 @@ class ProvisioningFaultsLibrary:
             exit_code: As in docs/exit-codes.md.
             cause: Words that the error has to have; several that may be in their place are separated by `|`.
         """
-        times = load_profile(profile).provisioning
-        if times is None:
-            raise ConfigError(f"profile {profile}: no table {profile}.provisioning")
+        times = times_of(profile, TIMES, provisioning_times)
         if fault not in times.faults:
             raise CapabilityError(f"profile {profile}: {fault} is not among provisioning.faults")
         spec = load_bench(bench)

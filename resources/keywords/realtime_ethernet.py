@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hw.errors import ConfigError, MeasurementError
+from hw.errors import MeasurementError
 from reports import Conditions, Measurement, Subject, current_run
 from reports.errors import ReportError
 from reports.realtime_ethernet.capability import MESSAGE_LATENCY, MESSAGE_THROUGHPUT, RISES
@@ -44,7 +44,8 @@ from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
 from resources.network_stack import network_stack_of
 from resources.network_stack_ends import network_stack_on, stack_interfaces
-from resources.profiles import load_profile
+from resources.profiles import times_of
+from resources.realtime_ethernet.settings import TIMES, message_times
 from resources.realtime_ethernet.trials import measure_messages
 from resources.requirements_file import load_requirements_file
 
@@ -87,9 +88,7 @@ class RealtimeEthernetLibrary(AsksRequirements):
             profile: `ci`, `nightly`, …: how many messages.
         """
         self._requirements()
-        times = load_profile(profile).realtime_ethernet
-        if times is None:
-            raise ConfigError(f"profile {profile}: no table {profile}.realtime_ethernet")
+        times = times_of(profile, TIMES, message_times)
         if len(self._paths) == 1:
             times = replace(times, fragment_sizes_bytes=())
         library = bench_library()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hw.errors import ConfigError, MeasurementError
+from hw.errors import MeasurementError
 from reports import Conditions, Evidence, Subject, current_run
 from reports.errors import ReportError
 from reports.record.context import Context
@@ -31,10 +31,11 @@ from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
-from resources.profiles import load_profile
+from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 from resources.software_latency.devices import devices_of, twins_delay
 from resources.software_latency.round_trips import measure_round_trips
+from resources.software_latency.settings import TIMES, round_trip_times
 
 
 @library(scope="SUITE", version="1", listener="SELF")
@@ -77,9 +78,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
         self._requirements = self._load()
         self._profile, self._found = profile, []
         library = bench_library()
-        times = load_profile(profile).round_trips
-        if times is None:
-            raise ConfigError(f"profile {profile}: no table {profile}.round_trips")
+        times = times_of(profile, TIMES, round_trip_times)
         spec = library.target(target)
         devices = devices_of(library.bench.spec, spec)
         delayed = twins_delay(delayed_device, delay_us, devices, times) if delayed_device else None

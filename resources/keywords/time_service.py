@@ -23,14 +23,19 @@ from resources.clock_sync.kind import load_clock_kind
 from resources.clock_sync.sync import ClockLab
 from resources.clock_sync.time_service import STACK, TimeServiceTrials
 from resources.clock_sync.time_service_events import TimeServiceEvents
-from resources.clock_sync.time_service_times import PAPER_SYNCHRONISED_S, TimeServiceTimes
+from resources.clock_sync.time_service_times import (
+    PAPER_SYNCHRONISED_S,
+    TIMES,
+    TimeServiceTimes,
+    time_service_times,
+)
 from resources.clock_sync.trial import with_counter_timecard
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.clock_judge import ClockJudge
 from resources.keywords.judged import keep
 from resources.keywords.robot_api import keyword, library
-from resources.profiles import load_profile
+from resources.profiles import load_profile, times_of
 from resources.requirements_file import load_requirements_file
 
 OFFSET = "sync_offset"
@@ -89,8 +94,7 @@ class TimeServiceLibrary(AsksRequirements):
         library = bench_library()
         place = current_run().evidence_folder("clock_sync", target, STACK)
         found = load_profile(profile)
-        if found.time_service is None:
-            raise ConfigError(f"profile {profile}: no table {profile}.time_service")
+        times_of(profile, TIMES, time_service_times)  # refused before anything is started
         of_target = with_counter_timecard(library.target(target))
         kind = load_clock_kind(TARGETS / of_target.provisioning)
         kind.require_offered(STACK)
@@ -320,9 +324,7 @@ class TimeServiceLibrary(AsksRequirements):
 
     @property
     def _times(self) -> TimeServiceTimes:
-        times = self._open.profile.time_service
-        assert times is not None
-        return times
+        return times_of(self._open.profile.name, TIMES, time_service_times)
 
     @property
     def _trials(self) -> TimeServiceTrials:

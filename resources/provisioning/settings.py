@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from hw.faults import Fault
 from hw.fields import Fields
+
+TIMES = Path(__file__).with_name("times.toml")
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,8 @@ class ProvisioningTimes:
     seed: int
 
 
-def provisioning_times(table: Fields | None) -> ProvisioningTimes | None:
-    """Read the table `provisioning` of a profile; raises ConfigError: names file, field and allowed range."""
-    if table is None:
-        return None
+def provisioning_times(table: Fields) -> ProvisioningTimes:
+    """Read the table of a profile; raises ConfigError: names file, field and allowed range."""
     times = ProvisioningTimes(
         repeats=table.integer("repeats", 1, 1000),
         power_cuts=table.integer("power_cuts", 0, 1000),

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
 
+TIMES = Path(__file__).with_name("times.toml")
 SIZE_RANGE_BYTES = 4, 1472
 """The number of a round trip at least; at most a datagram of UDP in one frame."""
 FRAGMENT_RANGE_BYTES = 1473, 65_507
@@ -50,10 +52,8 @@ class MessageTimes:
     traced_trips: int = 0
 
 
-def message_times(table: Fields | None) -> MessageTimes | None:
-    """Read the table of a profile; None: it has none. Raises ConfigError: a value is out of range."""
-    if table is None:
-        return None
+def message_times(table: Fields) -> MessageTimes:
+    """Read the table of a profile; raises ConfigError: names file, field and allowed range."""
     times = MessageTimes(
         rounds=table.integer("rounds", 1, 1000),
         sizes_bytes=table.integers("sizes_bytes", *SIZE_RANGE_BYTES),

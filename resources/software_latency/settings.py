@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
 
+TIMES = Path(__file__).with_name("times.toml")
 TURN_PAUSE_US = 3000
 """Between two turns: what the clocks' lines leave open, and a trip that comes back late."""
 RUN_UP_TRIPS = 4
@@ -78,10 +80,8 @@ class RoundTripTimes:
         return self.turns * self.every_us(directions) / 1e6
 
 
-def round_trip_times(table: Fields | None) -> RoundTripTimes | None:
-    """Read the table of a profile; None: it has none. Raises ConfigError: a value is out of range."""
-    if table is None:
-        return None
+def round_trip_times(table: Fields) -> RoundTripTimes:
+    """Read the table of a profile; raises ConfigError: names file, field and allowed range."""
     times = RoundTripTimes(
         trips=table.integer("trips", 100, 1_000_000),
         turn_trips=table.integer("turn_trips", 1, 10_000),

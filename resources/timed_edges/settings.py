@@ -13,6 +13,7 @@ from reports.timed_edges.capability import METHODS
 from reports.timed_edges.trial import CLOCK_EDGE
 from resources.clock_sync.settings import StackSpec, stacks_of_any_kind
 
+TIMES = Path(__file__).with_name("times.toml")
 VIEWS_FILE = Path(__file__).with_name("timed_edges.toml")
 VIEWS = (*METHODS, f"{CLOCK_EDGE}-timecard", f"{CLOCK_EDGE}-phc")
 
@@ -62,10 +63,8 @@ class EdgeView:
     segments: int
 
 
-def edge_times(table: Fields | None) -> EdgeTimes | None:
-    """Read the table `edges` of a profile; raises ConfigError: names file, field and allowed range."""
-    if table is None:
-        return None
+def edge_times(table: Fields) -> EdgeTimes:
+    """Read the table of a profile; raises ConfigError: names file, field and allowed range."""
     times = EdgeTimes(
         edges=table.integer("edges", 1, 100_000_000),
         period_ns=table.integer("period_ns", 500_000, 1_000_000_000),

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hw.edges import CapturedEdges, EdgeRole
-from hw.errors import BenchError, BenchwrightError, CapabilityError, ConfigError, MeasurementError
+from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.open_bench import OpenBench
 from hw.oscilloscopes import OscilloscopeSpec
 from hw.protocols import Job, TimedOutput
@@ -40,6 +40,7 @@ from resources.clock_sync.settings import SYSTEM_CLOCK, ClockSettings
 from resources.clock_sync.stack import ClockStack
 from resources.clock_sync.sync import ClockLab
 from resources.clock_sync.trial import TrialSettings
+from resources.profiles import times_of
 from resources.timed_edges.acquisition import Observation, watch_edges
 from resources.timed_edges.device import EdgeDevice, run_edge_device
 from resources.timed_edges.evidence import (
@@ -50,7 +51,7 @@ from resources.timed_edges.evidence import (
     delays_of,
     keep_waveforms,
 )
-from resources.timed_edges.settings import EdgeTimes, load_view
+from resources.timed_edges.settings import TIMES, EdgeTimes, edge_times, load_view
 from resources.timed_edges.software import (
     ART_TICK_NS,
     LATCH_METHOD,
@@ -154,9 +155,7 @@ class EdgeLab:
         self.bench: OpenBench = clocks.bench
         self.target = clocks.target
         self.folder = clocks.folder
-        if clocks.profile.edges is None:
-            raise ConfigError(f"profile {clocks.profile.name}: no table {clocks.profile.name}.edges")
-        self.times: EdgeTimes = clocks.profile.edges
+        self.times: EdgeTimes = times_of(clocks.profile.name, TIMES, edge_times)
         self.scope: OscilloscopeSpec = _scope_spec(self.bench, oscilloscope)
         self._stack = ExitStack()
         self._device = EdgeDevice()

@@ -5,6 +5,7 @@
 *** Settings ***
 Documentation     What does reading a clock cost? Every clock that host and target offer, a million readings each, as in
 ...               Table I of the paper on intra-process clock synchronization, beside which the report puts them.
+Metadata          Needs    clock
 
 Resource          ../../resources/clock_read_latency.resource
 

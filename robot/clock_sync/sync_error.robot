@@ -8,6 +8,7 @@ Documentation     How far is the target's clock from its time server, with each 
 ...               the target has no timecard, two-way transfer is the reference, with its wider bound.
 ...               A kind of target is asked for the stacks that it has: a test bears the tag stack:NAME.
 ...               Limits come from the requirements file, which says where each one is from.
+Metadata          Needs    clock
 
 Resource          ../../resources/clock_sync.resource
 

@@ -8,6 +8,7 @@ Documentation     How good is the time that programs read of the time service, a
 ...               the target. Table 2 of the paper on network acceleration and time synchronization, with all its rows.
 ...               What happens to the service in mid-run may cost its readers the time, never the truth of its bound.
 ...               Limits come from the requirements file, which says where each one is from.
+Metadata          Needs    clock
 
 Resource          ../../resources/time_service.resource
 

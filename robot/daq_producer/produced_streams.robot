@@ -9,6 +9,7 @@ Documentation     Does the target, as one producer of the data-acquisition patte
 ...               requirement of the requirements file becomes one test. Limits come from Table 1 of the paper on
 ...               network acceleration and time synchronisation for data-acquisition systems.
 Metadata          Network Stack    ${STACK}
+Metadata          Needs    producer
 
 Resource          ../../resources/daq_producer.resource
 

@@ -6,6 +6,7 @@
 Documentation     How far is a clock from its time server, seen from outside? The clock makes an edge at each of its
 ...               full periods; the reference is the timecard's, or that of the PTP clock which it follows.
 ...               What the target itself finds meanwhile stands beside in the report.
+Metadata          Needs    clock, pins
 
 Resource          ../../resources/timed_edges.resource
 

@@ -7,6 +7,7 @@ Documentation     How close to its instant does an edge come? Four ways to make 
 ...               clock, as in Table II of the paper on intra-process clock synchronization, which the report has too.
 ...               Limits come from the requirements file, which says where each one is from; a method that has none
 ...               there is shown, and its place among the methods is judged.
+Metadata          Needs    clock, pins
 
 Resource          ../../resources/timed_edges.resource
 

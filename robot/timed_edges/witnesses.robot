@@ -5,6 +5,7 @@
 *** Settings ***
 Documentation     Do those who watch a clock agree? Its offset to the PTP clock by cross-timestamps, by edges that the
 ...               network card captures, and by the same edges on the oscilloscope: every two within their U.
+Metadata          Needs    clock, pins
 
 Resource          ../../resources/timed_edges.resource
 

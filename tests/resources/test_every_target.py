@@ -242,10 +242,41 @@ def test_a_profile_that_leaves_out_all_says_so(tree: Path, capfd: pytest.Capture
 
 
 def test_the_consumer_of_the_virtual_bench_does_not_produce() -> None:
-    folders = load_kind_suites(every_target.TARGETS / "linux-rt").folders
-    assert folders is not None
-    assert "daq_producer" not in folders
-    assert "daq_replay" in folders
+    found = {
+        suite_name(Path(each.parent.source)) for each in build(every_target.SUITES, "linux-rt").all_tests
+    }
+    assert "daq_producer/produced_streams.robot" not in found
+    assert "daq_replay/latency_budgets.robot" in found
+
+
+def test_a_kind_takes_no_part_in_what_needs_more_than_it_has(tree: Path) -> None:
+    """A kind that says nothing has all; what a suite needs may be several things."""
+    clocks, edges = tree / "suites/clocks/one.robot", tree / "suites/edges/one.robot"
+    clocks.write_text(f"*** Settings ***\nMetadata    Needs    clock\n{STACKS}")
+    edges.write_text(f"*** Settings ***\nMetadata    Needs    clock, pins\n{METHODS}")
+    path = tree / "targets/edges/suites.toml"
+    for has, left in (("[]", set()), ('["clock"]', {"Clocks"}), ('["pins", "clock"]', {"Clocks", "Edges"})):
+        path.write_text(f'schema = "benchwright.suites/1"\nhas = {has}\n')
+        assert {name.split(".")[1] for name in names(build(tree / "suites", "edges"))} == left
+    path.write_text('schema = "benchwright.suites/1"\nhas = ["pin"]\n')
+    with pytest.raises(ConfigError, match=r"has: must be a list of clock, pins, found 'pin'"):
+        load_kind_suites(tree / "targets/edges")
+    path.write_text('schema = "benchwright.suites/1"\n')
+    assert {name.split(".")[1] for name in names(build(tree / "suites", "edges"))} == {"Clocks", "Edges"}
+    assert take_left_out() == ()
+
+
+def test_a_profile_has_no_time_for_a_suite_without_times_of_it(tree: Path) -> None:
+    """The file of the suite's own goes before that of its capability; without one it has time."""
+    for name in ("clocks", "edges"):
+        (tree / "resources" / name).mkdir(parents=True)
+    (tree / "resources/clocks/times.toml").write_text("[ci]\n")
+    assert {name.split(".")[1] for name in names(build(tree / "suites", "arm", "profile=quick"))} == {"Edges"}
+    assert take_left_out() == (LeftOut("arm", "clocks/one.robot", ("Who Is It",), whole=True),)
+    assert len(names(build(tree / "suites", "arm", "profile=ci"))) == 2
+    (tree / "resources/clocks/one.times.toml").write_text("[quick]\n")
+    assert len(names(build(tree / "suites", "arm", "profile=quick"))) == 2
+    assert len(names(build(tree / "suites", "arm"))) == 2
 
 
 @pytest.mark.parametrize(
@@ -294,7 +325,9 @@ def test_a_wrong_file_names_the_key(tree: Path, text: str, told: str) -> None:
 def test_windows_leaves_out_what_ci_has_no_time_for() -> None:
     of_ci = load_kind_suites(every_target.TARGETS / "windows", profile="ci").profile
     assert set(of_ci.without_tags) == {"table-2", "mid-run"}
-    assert load_kind_suites(every_target.TARGETS / "windows", profile="nightly").profile == ProfileSuites()
+    assert load_kind_suites(every_target.TARGETS / "windows", profile="nightly").profile == ProfileSuites(
+        "nightly"
+    )
 
 
 QUICK = {

@@ -16,9 +16,10 @@ from tests.pace import over_budget
 
 @pytest.fixture
 def budgets(tmp_path: Path) -> Path:
-    file = tmp_path / "budgets.toml"
+    file = tmp_path / "capability" / "budgets.toml"
+    file.parent.mkdir()
     file.write_text('[ci.arm]\n"capability/suite.robot" = 10\n')
-    return file
+    return tmp_path
 
 
 def _of_arm(_name: str) -> str:

@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 
 from hw.errors import ConfigError
+from hw.toml_file import read_toml
 from reports.record.sampling import required_samples
-from resources.profiles import load_profile
+from resources.clock_sync.time_service_times import TIMES as SERVICE_TIMES
+from resources.clock_sync.times import TIMES as CLOCK_TIMES
+from resources.clock_sync.times import clock_times
+from resources.daq_replay.largest_pattern_times import TIMES as PATTERN_TIMES
+from resources.profiles import PROFILES_FILE, has_times, load_profile, times_of
+from resources.provisioning.settings import TIMES as PROVISIONING_TIMES
+from resources.provisioning.settings import provisioning_times
 
 GOOD = """
 [site]
@@ -28,8 +35,7 @@ def test_the_projects_profiles_take_the_samples_of_the_design() -> None:
     }
     assert samples == {"quick": 59, "ci": 99, "acceptance": 2995}
     assert load_profile("ci").duration_ms == 60_000
-    clocks = load_profile("acceptance").clocks
-    assert clocks is not None
+    clocks = times_of("acceptance", CLOCK_TIMES, clock_times)
     assert clocks.intervals_s == (30, 60, 120, 240, 480, 960)  # the DAQ paper's Table 2
     assert (clocks.synchronised_s, clocks.relocks) == (300, 20)
     assert load_profile("acceptance").duration_ms == 3_600_000
@@ -50,9 +56,22 @@ def test_each_stream_of_the_pattern_comes_often_enough_for_a_verdict() -> None:
 def test_quick_repeats_as_ci_does_and_has_no_time_for_searches_and_power_cuts() -> None:
     quick, ci = load_profile("quick"), load_profile("ci")
     assert quick.replay_attempts == ci.replay_attempts == 3
-    assert quick.largest_pattern is quick.time_service is None
-    assert quick.provisioning is not None
-    assert (quick.provisioning.power_cuts, quick.provisioning.restarts) == (0, 0)
+    assert not has_times("quick", PATTERN_TIMES)
+    assert not has_times("quick", SERVICE_TIMES)
+    provisioning = times_of("quick", PROVISIONING_TIMES, provisioning_times)
+    assert (provisioning.power_cuts, provisioning.restarts) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "file", sorted(PROFILES_FILE.parent.glob("*/*times.toml")), ids=lambda file: file.name
+)
+def test_times_are_of_profiles_that_there_are(file: Path) -> None:
+    assert set(read_toml(file)) <= set(read_toml(PROFILES_FILE))
+
+
+def test_a_profile_without_times_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"times\.toml: site: missing; there are: quick, ci, nightly"):
+        times_of("site", CLOCK_TIMES, clock_times)
 
 
 def test_a_site_can_have_its_own(tmp_path: Path) -> None:
@@ -86,11 +105,6 @@ def test_a_site_can_have_its_own(tmp_path: Path) -> None:
             "site.replay_attempts: must be an integer in 1..10, found 11",
         ),
         ("[site]", "[site", "line 2"),
-        (
-            "= 2\n",
-            "= 2\n[site.clocks]\nmeasure_s = 0\n",
-            "site.clocks.measure_s: must be an integer in 1..86400",
-        ),
     ],
 )
 def test_a_wrong_one_is_refused_by_file_field_and_range(

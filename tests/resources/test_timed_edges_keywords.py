@@ -20,8 +20,9 @@ from reports.timed_edges.trial import BudgetPart, Budgets, Counts, Delays, EdgeT
 from resources.keywords import judged, timed_edges
 from resources.keywords.converters import Nanoseconds
 from resources.keywords.timed_edges import TimedEdgesLibrary
-from resources.profiles import load_profile
+from resources.profiles import load_profile, times_of
 from resources.timed_edges.requirements import load_timed_edge_requirements
+from resources.timed_edges.settings import TIMES, edge_times
 from resources.timed_edges.trials import EdgePlan, EdgeRun
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,9 +43,8 @@ class _Lab:
     def __init__(self, folder: Path) -> None:
         spec = load_bench(ROOT / "hw" / "benches" / "virtual.yaml")
         profile = load_profile("ci")
-        assert profile.edges is not None
         self.folder = folder
-        self.times = profile.edges
+        self.times = times_of("ci", TIMES, edge_times)
         self.bench = SimpleNamespace(spec=spec)
         self.target = spec.targets["linux-rt"]
         self.clocks = SimpleNamespace(profile=profile)

@@ -27,12 +27,14 @@ from reports.clock_read.readings import TARGET
 from reports.clock_sync.trial import TrialFacts
 from resources.clock_sync.command import clock_command
 from resources.clock_sync.read_latency import measure_read_latency
+from resources.clock_sync.times import TIMES as CLOCK_TIMES
+from resources.clock_sync.times import clock_times
 from resources.clock_sync.trial import TrialSettings, measure_trial, reference_of
 from resources.daq_replay.pattern import load_pattern
 from resources.daq_replay.plan import ReplaySettings
 from resources.daq_replay.replay import Replay
 from resources.network_stack import NetworkStack
-from resources.profiles import load_profile
+from resources.profiles import times_of
 from tests.hw.test_hardware_bench import PATTERN
 from tests.patience import HANG_S
 from tests.turns import in_turn
@@ -127,7 +129,7 @@ def test_a_trial_and_table_i_have_a_plug_in_as_timecard(bench: Bench, tmp_path: 
     trial = measure_trial(bench, target, facts, settings, tmp_path / "trial")
     assert trial.filtered.reference["plugin"] == "example"
     assert trial.filtered.offset.n > 100
-    times = load_profile("ci").clocks
+    times = times_of("ci", CLOCK_TIMES, clock_times)
     assert times is not None
     times = replace(times, latency_reads=2000, latency_max_s=5)
     found = measure_read_latency(bench, target, times, tmp_path / "reads", lambda _line: None)

@@ -28,7 +28,8 @@ from reports.software_latency.evidence import (
     load_software_latencies,
 )
 from reports.software_latency.verdict import software_measurement
-from resources.profiles import load_profile
+from resources.profiles import times_of
+from resources.software_latency.settings import TIMES as TRIP_TIMES
 from resources.software_latency.settings import RoundTripTimes, round_trip_times
 from tests.reports.pages import page_with, words_of
 from tests.reports.software_latency.test_evidence import LIMIT, S_NS, write_folder
@@ -50,9 +51,8 @@ def test_a_profile_has_one_size_or_a_list_of_sizes() -> None:
     several = table(sizes_bytes=[64, 512])
     assert [each.sizes_bytes for each in several.each_size()] == [(64,), (512,)]
     assert (several.size_bytes, several.trips) == (64, 1000)
-    of_ci, nightly = load_profile("ci").round_trips, load_profile("nightly").round_trips
-    assert of_ci is not None
-    assert nightly is not None
+    of_ci = times_of("ci", TRIP_TIMES, round_trip_times)
+    nightly = times_of("nightly", TRIP_TIMES, round_trip_times)
     assert of_ci.sizes_bytes == (64,)
     assert nightly.sizes_bytes == (64, 512, 1400)
 

@@ -11,13 +11,12 @@ import pytest
 
 from hw.errors import ConfigError
 from resources.clock_sync.disturbance_settings import DISTURBANCES_FILE, load_disturbances
-from resources.profiles import PROFILES_FILE
+from resources.clock_sync.times import TIMES
 
 
 @pytest.mark.parametrize("simulated", [True, False])
 def test_every_profile_that_measures_clocks_disturbs_them(simulated: bool) -> None:
-    tables = tomllib.loads(PROFILES_FILE.read_text())
-    for name in (name for name, table in tables.items() if "clocks" in table):
+    for name in tomllib.loads(TIMES.read_text()):
         settings = load_disturbances(name, simulated)
         assert "chrony" in settings.stacks
         assert settings.path.jitter_us <= settings.path.delay_us

@@ -220,7 +220,7 @@ def test_programs_offer_it_where_it_fits(bench: _Bench, tmp_path: Path) -> None:
         server_address(lab, "sundial", "separate")
     table = {"edges": 1, "period_ns": 500_000, "error_edges": 1, "latches": 1, "clocks": ["sundial"]}
     table |= {"clock_edges": 1, "clock_period_us": 100, "trial_max_s": 1}
-    times = edge_times(Fields(table, "profiles.toml", "ci.edges"))
+    times = edge_times(Fields(table, "times.toml", "ci"))
     assert times is not None
     assert times.clocks == ("sundial",)
 

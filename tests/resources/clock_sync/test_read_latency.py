@@ -19,7 +19,9 @@ from hw.protocols import CommandResult
 from reports.clock_read.capability import CLOCKS, KERNEL_CLOCKS, QUANTITY
 from reports.clock_read.readings import HOST, TARGET, Reading, Readings, load_cost, load_readings
 from resources.clock_sync.read_latency import measure_read_latency, read_commands
-from resources.profiles import ClockTimes, load_profile
+from resources.clock_sync.times import TIMES as CLOCK_TIMES
+from resources.clock_sync.times import ClockTimes, clock_times
+from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 from tests.reports.sample_read_latency import latency_answer
 
@@ -34,9 +36,7 @@ def spec() -> BenchSpec:
 
 
 def _times() -> ClockTimes:
-    times = load_profile("ci").clocks
-    assert times is not None
-    return times
+    return times_of("ci", CLOCK_TIMES, clock_times)
 
 
 class _Node:

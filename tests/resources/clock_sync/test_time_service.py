@@ -18,21 +18,22 @@ from resources.clock_sync.settings import load_stack
 from resources.clock_sync.time_service import TimeServiceTrials
 from resources.clock_sync.time_service_events import TimeServiceEvents, _told  # pyright: ignore[reportPrivateUsage]
 from resources.clock_sync.time_service_times import EVENTS, time_service_times
-from resources.profiles import PROFILES_FILE, load_profile
+from resources.clock_sync.time_service_times import TIMES as SERVICE_TIMES
+from resources.profiles import has_times, times_of
 from tests.reports.sample_clock import offset_requirement
 
 REQUIREMENT = offset_requirement("CLK-TIMESERVICE", "timeservice", limit_ns=10_000, lock_within_s=60)
 
 
 def test_acceptance_has_every_row_of_the_papers_table() -> None:
-    times = load_profile("acceptance").time_service
+    times = times_of("acceptance", SERVICE_TIMES, time_service_times)
     assert times is not None
     assert [row.interval_s for row in times.rows] == [30, 30, 60, 120, 240, 480, 960]
     assert {row.iterations for row in times.rows if row.interval_s == 30} == {8_000_000, 32_000_000}
     assert times.is_papers_holdover
     assert times.holdover_iterations == 32_000_000
     assert times.events == EVENTS
-    ci = load_profile("ci").time_service
+    ci = times_of("ci", SERVICE_TIMES, time_service_times)
     assert ci is not None
     assert not ci.is_papers_holdover
     assert "rebooted" not in ci.events
@@ -52,20 +53,18 @@ def test_acceptance_has_every_row_of_the_papers_table() -> None:
     ],
 )
 def test_a_wrong_table_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
-    text = PROFILES_FILE.read_text()
+    text = SERVICE_TIMES.read_text()
     assert old in text
-    file = tmp_path / "profiles.toml"
+    file = tmp_path / "times.toml"
     file.write_text(text.replace(old, new, 1))
     with pytest.raises(ConfigError, match=said):
-        load_profile("ci", file)
+        times_of("ci", file, time_service_times)
 
 
 def test_a_profile_may_have_none() -> None:
-    assert time_service_times(None) is None
+    assert not has_times("quick", SERVICE_TIMES)
     with pytest.raises(ConfigError, match="interval_s: missing"):
-        time_service_times(
-            Fields({"table_intervals_s": [1], "table_iterations": [5]}, "profiles.toml", "ci.time_service")
-        )
+        time_service_times(Fields({"table_intervals_s": [1], "table_iterations": [5]}, "times.toml", "ci"))
 
 
 class _Lab:
@@ -91,7 +90,7 @@ class _Lab:
 
 
 def _cpu_s(lab: Any) -> float | None:
-    times: Any = load_profile("ci").time_service
+    times: Any = times_of("ci", SERVICE_TIMES, time_service_times)
     return TimeServiceTrials(lab, times)._cpu_s("chronyd")  # pyright: ignore[reportPrivateUsage]
 
 
@@ -152,7 +151,7 @@ class _Stack:
 
 def test_each_event_ends_with_a_lock() -> None:
     lab: Any = _Lab()
-    times: Any = load_profile("ci").time_service
+    times: Any = times_of("ci", SERVICE_TIMES, time_service_times)
     events = TimeServiceEvents(lab, times)
     done: list[str] = []
     stack: Any = _Stack(done)
@@ -175,7 +174,7 @@ def test_each_event_ends_with_a_lock() -> None:
 @pytest.mark.parametrize("locks", [0, 1])
 def test_a_clock_that_was_put_off_is_put_back_though_nothing_locks(locks: int) -> None:
     lab: Any = _Lab()
-    times: Any = load_profile("ci").time_service
+    times: Any = times_of("ci", SERVICE_TIMES, time_service_times)
 
     class Silent(_Stack):
         def wait_locked(self, deadline_s: float) -> Lock:
@@ -193,7 +192,7 @@ def test_a_clock_that_was_put_off_is_put_back_though_nothing_locks(locks: int) -
 def test_a_server_that_was_stepped_gets_its_time_back(monkeypatch: pytest.MonkeyPatch, locks: bool) -> None:
     lab: Any = _Lab()
     lab.server = SimpleNamespace(node="grandmaster")
-    times: Any = load_profile("nightly").time_service
+    times: Any = times_of("nightly", SERVICE_TIMES, time_service_times)
     events = TimeServiceEvents(lab, times)
 
     def trial(_requirement: object, _kind: str, act: Any) -> tuple[str, str]:

@@ -359,8 +359,8 @@ def test_a_profile_without_it_and_a_search_without_a_replay_are_refused(tmp_path
     run = RunFolder.create(tmp_path / "results", "virtual", "ci")
     with pytest.raises(MeasurementError, match="nothing has been replayed"):
         LargestPatternSearch(evidence, pattern, settings, evidence.requirements, run, print)
-    evidence.profile = replace(evidence.profile, largest_pattern=None)
-    with pytest.raises(CapabilityError, match=r"profile ci: no table ci\.largest_pattern"):
+    evidence.profile = replace(evidence.profile, name="quick")
+    with pytest.raises(CapabilityError, match=r"largest_pattern\.times\.toml has no table quick"):
         LargestPatternSearch(evidence, pattern, settings, evidence.requirements, run, print)
 
 

@@ -11,7 +11,8 @@ from hw.errors import ConfigError
 from hw.faults import Fault
 from hw.fields import Fields
 from reports.provisioning.capability import QUANTITY, Event
-from resources.profiles import load_profile
+from resources.profiles import times_of
+from resources.provisioning.settings import TIMES as PROVISIONING_TIMES
 from resources.provisioning.settings import provisioning_times
 from resources.requirements_file import load_requirements_file
 
@@ -25,11 +26,11 @@ def test_every_event_has_a_requirement_that_allows_nothing(repository: Path) -> 
 
 
 def test_ci_cuts_the_power_once_and_the_longer_profiles_give_every_fault() -> None:
-    short = load_profile("ci").provisioning
+    short = times_of("ci", PROVISIONING_TIMES, provisioning_times)
     assert short is not None
     assert (short.repeats, short.power_cuts, short.restarts, short.faults) == (1, 1, 0, ())
     for name in ("nightly", "acceptance", "soak"):
-        times = load_profile(name).provisioning
+        times = times_of(name, PROVISIONING_TIMES, provisioning_times)
         assert times is not None
         assert set(times.faults) == set(Fault)
         assert min(times.repeats, times.power_cuts, times.restarts) >= 1
@@ -38,5 +39,4 @@ def test_ci_cuts_the_power_once_and_the_longer_profiles_give_every_fault() -> No
 def test_an_unknown_fault_of_a_profile_is_refused() -> None:
     table = {"repeats": 1, "power_cuts": 0, "restarts": 0, "faults": ["on-fire"], "seed": 1}
     with pytest.raises(ConfigError, match=r"faults.*wrong-image"):
-        provisioning_times(Fields(table, "profiles.toml", "x.provisioning"))
-    assert provisioning_times(None) is None
+        provisioning_times(Fields(table, "times.toml", "x"))

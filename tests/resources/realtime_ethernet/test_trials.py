@@ -30,12 +30,11 @@ TABLE = {
 
 
 def times_of(**changes: object) -> object:
-    return message_times(Fields(TABLE | changes, "profiles.toml", "ci.realtime_ethernet"))
+    return message_times(Fields(TABLE | changes, "times.toml", "ci"))
 
 
 def test_settings_are_read_and_held_in_range() -> None:
     assert times_of()
-    assert message_times(None) is None
     with pytest.raises(ConfigError, match=r"bulk_bytes: 512; must be of throughput_sizes_bytes: 64, 1400"):
         times_of(bulk_bytes=512)
     with pytest.raises(ConfigError, match=r"sizes_bytes: needs at least one size, none twice"):
@@ -49,7 +48,7 @@ def test_settings_are_read_and_held_in_range() -> None:
 
 def test_a_profile_need_not_have_messages_of_more_than_one_frame() -> None:
     without = {key: value for key, value in TABLE.items() if key != "fragment_sizes_bytes"}
-    found = message_times(Fields(without, "profiles.toml", "ci.realtime_ethernet"))
+    found = message_times(Fields(without, "times.toml", "ci"))
     assert found is not None
     assert found.fragment_sizes_bytes == ()
     with pytest.raises(ConfigError, match=r"fragment_sizes_bytes: needs at least one size, none twice"):

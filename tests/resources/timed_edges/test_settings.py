@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from hw.errors import ConfigError
-from resources.profiles import load_profile
-from resources.timed_edges.settings import VIEWS, VIEWS_FILE, load_view
+from resources.profiles import times_of
+from resources.timed_edges.settings import TIMES as EDGE_TIMES
+from resources.timed_edges.settings import VIEWS, VIEWS_FILE, edge_times, load_view
 
 MEMORY_SAMPLES = 2_000_000
 """Samples a channel, of all segments together: that of the virtual instruments, which have four channels."""
@@ -17,7 +18,7 @@ MEMORY_SAMPLES = 2_000_000
 
 @pytest.mark.parametrize("name", ["ci", "nightly", "acceptance", "soak"])
 def test_profiles_of_the_project_have_edges(name: str) -> None:
-    edges = load_profile(name).edges
+    edges = times_of(name, EDGE_TIMES, edge_times)
     assert edges is not None
     assert edges.edges >= 2000
     if name in ("acceptance", "soak"):
@@ -28,7 +29,7 @@ def test_profiles_of_the_project_have_edges(name: str) -> None:
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_fit_memory_and_period(name: str, simulated: bool) -> None:
     view = load_view(name, simulated)
-    edges = load_profile("ci").edges
+    edges = times_of("ci", EDGE_TIMES, edge_times)
     assert edges is not None
     period_ns = 1000 * edges.clock_period_us if name.startswith("clock") else edges.period_ns
     assert view.window_ns < period_ns  # so that a record holds one reference edge only

@@ -132,6 +132,10 @@ class _Bench:
         return tool
 
 
+def _times(_table: object) -> EdgeTimes:
+    return TIMES
+
+
 @contextmanager
 def _lab(
     folder: Path, faults: set[Fault] | None = None, result: dict[str, Any] | None = None
@@ -144,15 +148,17 @@ def _lab(
         patience_s = 2.0 if faults else HANG_S
         link = Link("infiniivision", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=patience_s)
         bench = _Bench(spec, target, link)
-        profile = replace(load_profile("ci"), edges=TIMES)
         clocks = ClockLab(
             cast(OpenBench, cast(object, bench)),
             spec.targets["linux-rt"],
-            profile,
+            load_profile("ci"),
             folder,
             lambda _line: None,
         )
-        yield EdgeLab(clocks, ""), target
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("resources.timed_edges.trials.edge_times", _times)
+            lab = EdgeLab(clocks, "")
+        yield lab, target
 
 
 def test_a_trial_keeps_delays_budget_waveforms_and_what_the_software_said(tmp_path: Path) -> None:
@@ -203,8 +209,8 @@ def test_a_bench_without_that_oscilloscope_cannot(tmp_path: Path) -> None:
 
 def test_a_profile_has_to_say_how_many(tmp_path: Path) -> None:
     with _lab(tmp_path) as (lab, _):
-        lab.clocks.profile = replace(lab.clocks.profile, edges=None)
-        with pytest.raises(ConfigError, match=r"no table ci\.edges"):
+        lab.clocks.profile = replace(lab.clocks.profile, name="unknown")
+        with pytest.raises(ConfigError, match=r"times\.toml: unknown: missing; there are: quick, ci"):
             EdgeLab(lab.clocks, "")
 
 
