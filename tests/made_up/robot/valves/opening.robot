@@ -3,13 +3,13 @@
 
 
 *** Settings ***
-Documentation     Does each valve open in time? A capability that does not exist.
+Documentation    Does each valve open in time? A capability that does not exist.
 
-Resource          valves.resource
+Resource         valves.resource
 
-Suite Setup       Open Valves    ${BENCH}    ${TARGET}    ${PROFILE}
+Suite Setup      Open Valves    ${BENCH}    ${TARGET}    ${PROFILE}
 
-Test Tags         valves
+Test Tags        valves
 
 
 *** Test Cases ***
