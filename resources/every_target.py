@@ -27,7 +27,8 @@ it takes no part. A profile has no time for a suite either whose times (`resourc
 `times.toml`) have no table of it.
 
 A test of one clock stack bears the tag `stack:NAME`, one of a method of timed edges `method:NAME`. Where the
-kind has `clock/stacks.toml`, it is asked for those stacks alone; a target with another kind's provisioning
+kind has `clock/NAME/stack.toml`, it is asked for those stacks alone, and has a test for each where a suite
+has a row for all (resources/clock_sync/stack_tests.py); a target with another kind's provisioning
 (`raspberry-pi@linux-rt`) for that kind's. What a profile leaves out is told to the listener: the run keeps
 it, and its page lists it (reports/run/left_out.py).
 
@@ -56,13 +57,13 @@ from reports.run.asked import suite_name
 from reports.run.current import set_left_out
 from reports.run.left_out import LeftOut
 from reports.timed_edges.capability import METHODS
-from resources.clock_sync.settings import STACKS, stack_names
+from resources.clock_sync.settings import STACKS, StackSpec, load_stacks
+from resources.clock_sync.stack_tests import STACK_TAG, make_stack_tests
 from resources.network_stack import load_network_stack
 from resources.profiles import PROFILES_FILE, has_times
 
 SCHEMA = "benchwright.suites/1"
 SUITES_FILE = "suites.toml"
-STACK_TAG = "stack:"
 METHOD_TAG = "method:"
 PROFILE = "profile="
 NETWORK_STACKS = "stacks="
@@ -105,7 +106,7 @@ class KindSuites:
     folders: tuple[str, ...] | None = None
     has: frozenset[str] | None = None
     variables: dict[str, str] = field(default_factory=dict[str, str])
-    stacks: tuple[str, ...] | None = None
+    stacks: tuple[StackSpec, ...] | None = None
     """Its clock stacks; None: it does not say."""
     profile: ProfileSuites = field(default_factory=ProfileSuites)
 
@@ -123,7 +124,8 @@ def load_kind_suites(kind_folder: Path, provisioning: str = "", profile: str = "
     """
     path = kind_folder / SUITES_FILE
     of_clocks = kind_folder.parent / (provisioning or kind_folder.name) / STACKS
-    stacks = stack_names(of_clocks) if of_clocks.exists() else None
+    stacks = tuple(load_stacks(True, of_clocks).values()) if of_clocks.exists() else None
+    stack_names = [stack.name for stack in stacks or ()]
     if not path.exists():
         return KindSuites(stacks=stacks, profile=ProfileSuites(profile))
     table = Fields(read_toml(path), str(path), "")
@@ -135,7 +137,7 @@ def load_kind_suites(kind_folder: Path, provisioning: str = "", profile: str = "
     if without:
         folders = tuple(name for name in folders or known if name not in without)
     profiles = {
-        _known_profile(name, path): _profile_suites(name, each, known, stacks)
+        _known_profile(name, path): _profile_suites(name, each, known, stack_names)
         for name, each in table.table_of("profiles", optional=True).items()
     }
     variables = table.texts_of("variables")
@@ -152,11 +154,9 @@ def _known_profile(name: str, path: Path) -> str:
     return name
 
 
-def _profile_suites(
-    name: str, table: Fields, folders: Sequence[str], stacks: Sequence[str] | None
-) -> ProfileSuites:
+def _profile_suites(name: str, table: Fields, folders: Sequence[str], stacks: Sequence[str]) -> ProfileSuites:
     files = sorted(suite_name(file) for folder in folders for file in (SUITES / folder).glob("*.robot"))
-    named = {"stacks": (STACK_TAG, stacks or ()), "methods": (METHOD_TAG, METHODS)}
+    named = {"stacks": (STACK_TAG, stacks), "methods": (METHOD_TAG, METHODS)}
     only = {prefix: table.texts(key, choices, default=()) for key, (prefix, choices) in named.items()}
     found = ProfileSuites(
         name,
@@ -273,7 +273,9 @@ def _keep(suite: Any, target: str, kind: KindSuites) -> tuple[LeftOut, ...]:
     _keep_folders(suite, kind)
     _keep_possible(suite, kind)
     if kind.stacks is not None:
-        _keep_tests(suite, ProfileSuites(only={STACK_TAG: kind.stacks}))
+        stacks = kind.stacks
+        make_stack_tests(suite, lambda: stacks)
+        _keep_tests(suite, ProfileSuites(only={STACK_TAG: tuple(stack.name for stack in stacks)}))
     suite.remove_empty_suites()
     left_out = tuple(_keep_tests(suite, kind.profile, target))
     suite.remove_empty_suites()

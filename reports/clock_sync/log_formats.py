@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of clock daemons' logs by the name of their format, as `stacks.toml` and `trial.json` have it.
+"""Readers of clock daemons' logs by the name of their format, as `stack.toml` and `trial.json` have it.
 
 A clock stack names the format of its log; who reads that log needs to know nothing else of the stack.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fill in the configuration templates of clock stacks: `targets/KIND/clock/config`.
+"""Fill in the configuration templates of clock stacks: of its folder first, else of `config/` beside it.
 
 A template holds words with a dollar sign; what has no value is an error, never left empty by chance.
 """
@@ -14,6 +14,8 @@ from hw.errors import ConfigError
 from reports.clock_sync.tai_utc import TAI_UTC_S
 from resources.clock_sync.settings import ClockSettings, StackSpec, Wander, log2_interval
 
+SHARED = "config"
+"""Folder of the templates that several stacks have."""
 REMOTE_RUN = "/run/benchwright/clock"
 TX_TIMESTAMP_TIMEOUT_MS = 100
 """An emulated machine may take long to hand a transmit stamp back; ptp4l gives a port up that has none."""
@@ -53,7 +55,7 @@ def client_files(folder: Path, stack: StackSpec, settings: ClockSettings, place:
     """Return the configuration of a target: file name → text.
 
     Args:
-        folder: The templates.
+        folder: `targets/KIND/clock`.
         stack: What is known of the stack.
         settings: What was chosen; its sync interval is one that the stack can do.
         place: Where it runs.
@@ -62,7 +64,7 @@ def client_files(folder: Path, stack: StackSpec, settings: ClockSettings, place:
         ConfigError: A template is missing or asks for what is not known.
     """
     values = _values(stack, settings, place)
-    files = {name: _filled(folder / name, values) for name in stack.files}
+    files = {name: _filled(_template(folder, stack, name), values) for name in stack.files}
     if stack.needs_phc:
         files["phc"] = place.phc + "\n"
     if stack.follows_phc and place.simulated:
@@ -78,12 +80,17 @@ def server_files(folder: Path, stack: StackSpec, settings: ClockSettings, place:
     The stack is that whose server's side it plays (`StackSpec.served`).
     """
     values = _values(stack, settings, place)
-    files = {name: _filled(folder / name, values | LEADER) for name in stack.server_files}
+    files = {name: _filled(_template(folder, stack, name), values | LEADER) for name in stack.server_files}
     if settings.standby and stack.standby_file:
-        files[stack.standby_file] = _filled(folder / stack.server_files[0], values | STANDBY)
+        files[stack.standby_file] = _filled(_template(folder, stack, stack.server_files[0]), values | STANDBY)
     if settings.server_wander is not None:
         files |= _wander(folder, settings.server_wander, "")
     return files
+
+
+def _template(folder: Path, stack: StackSpec, name: str) -> Path:
+    own = folder / stack.name / name
+    return own if own.exists() else folder / SHARED / name
 
 
 def _values(stack: StackSpec, settings: ClockSettings, place: Place) -> dict[str, str]:
@@ -122,7 +129,7 @@ def _wander(folder: Path, wander: Wander, phc: str) -> dict[str, str]:
         "seed": "" if wander.seed is None else f"--seed {wander.seed}",
         "phc": phc,
     }
-    return {"bw-wander.arguments": _filled(folder / "bw-wander.arguments", values)}
+    return {"bw-wander.arguments": _filled(folder / SHARED / "bw-wander.arguments", values)}
 
 
 def _filled(template: Path, values: dict[str, str]) -> str:

@@ -10,8 +10,9 @@
     tools = "bw-provision bw-job"              # native tools that go to the scripts; left out: none
     machine = "x86_64-windows"                 # that they are built for
 
-The stacks themselves are those of `stacks.toml` beside it (resources/clock_sync/settings.py): what a program
-of this machine knows of each, and what it needs. What starts, holds and resumes one is its file of `stacks/`.
+The stacks themselves are the folders beside it that have a `stack.toml` (resources/clock_sync/settings.py):
+what a program of this machine knows of each, and what it needs. What starts, holds and resumes one is
+`stack.sh` or `stack.cmd` there.
 """
 
 from __future__ import annotations

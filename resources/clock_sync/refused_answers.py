@@ -57,4 +57,4 @@ def failed_chrony_tests(measurements: str) -> str:
 
 
 ANSWER_READERS: dict[str, Callable[[str], str]] = {"chrony-measurements": failed_chrony_tests}
-"""How a log of a server's answers is read, by its format in `stacks.toml`."""
+"""How a log of a server's answers is read, by its format in `stack.toml`."""

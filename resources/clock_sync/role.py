@@ -180,8 +180,8 @@ class ClockRole:
         scripts += [clock / name for name in kind.scripts_besides]
         scripts += [local_tool(name, kind.machine) for name in kind.tools]
         content = {f"script/{file.name}": file.read_bytes() for file in scripts}
-        stacks = sorted((clock / "stacks").iterdir())
-        content |= {f"script/stacks/{file.name}": file.read_bytes() for file in stacks}
+        stacks = [file for file in sorted(clock.glob("*/stack.*")) if file.suffix != ".toml"]
+        content |= {f"script/stacks/{file.parent.name}{file.suffix}": file.read_bytes() for file in stacks}
         content |= {f"config/{name}": text.encode() for name, text in files.items()}
         with scratch_folder("clock-stack") as scratch:
             if kind.transfer == ARCHIVE:

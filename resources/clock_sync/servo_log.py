@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of a stack's servo on the target: `[STACK.logs.DAEMON]` of `stacks.toml`."""
+"""The log of a stack's servo on the target: `[logs.DAEMON]` of its `stack.toml`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ServoLog:
 
 
 def servo_log(daemon: str, table: Fields) -> ServoLog:
-    """Read what `stacks.toml` says of a daemon's log; raises ConfigError: names file, key and choices."""
+    """Read what `stack.toml` says of a daemon's log; raises ConfigError: names file, key and choices."""
     file = table.text("file", f"{daemon}.log")
     form = table.text("format", choices=tuple(LOG_READERS))
     log = ServoLog(

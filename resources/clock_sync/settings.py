@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be chosen of a clock stack, and what is known of each: `targets/KIND/clock/stacks.toml`."""
+"""What can be chosen of a clock stack, and what is known of each: `targets/KIND/clock/NAME/stack.toml`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from hw.toml_file import read_toml
 from resources.clock_sync.refused_answers import ANSWER_READERS
 from resources.clock_sync.servo_log import ServoLog, servo_log
 
-STACKS = "clock/stacks.toml"
-"""File below `targets/KIND`."""
-STACKS_FILE = TARGETS / "linux-rt" / STACKS
+STACKS = "clock"
+"""Folder below `targets/KIND`; of it each folder with a `stack.toml` is a stack of that name."""
+STACK_FILE = "stack.toml"
+LINUX_STACKS = TARGETS / "linux-rt" / STACKS
 FREE_RUN = "free-run"
 """Of a target whose clock nothing steers, and of a time server that serves nobody."""
 SERVER, PHC = "server", "phc"
@@ -121,9 +122,11 @@ class MachineNeed:
 
 @dataclass(frozen=True)
 class StackSpec:
-    """What `stacks.toml` says of one stack.
+    """What its `stack.toml` says of one stack.
 
     Attributes:
+        title: Subject of `Keeps The Clock Within Its Limit`, its test of the steady state; empty: none.
+        edges_title: Of its test of edges, after `Edges Of`; empty: it has none.
         interval_min_s: Least time between synchronisations that it can do.
         interval_max_s: Longest; 0: it does not synchronise.
         power_of_two: It can only do powers of two of seconds.
@@ -158,6 +161,8 @@ class StackSpec:
     lock: LockRule | None
     kp: float | None
     ki: float | None
+    title: str = ""
+    edges_title: str = ""
     served_as: str = ""
     files: tuple[str, ...] = ()
     device: str = SYSTEM_CLOCK
@@ -205,37 +210,32 @@ class StackSpec:
         return self.needs_server and self.lock is not None
 
 
-def stack_names(path: Path = STACKS_FILE) -> tuple[str, ...]:
-    """Return the names of the stacks of a data file, in its order; raises ConfigError."""
-    return tuple(_read(path))
+def stack_names(path: Path = LINUX_STACKS) -> tuple[str, ...]:
+    """Return the names of the stacks of a kind, by name."""
+    return tuple(sorted(file.parent.name for file in path.glob(f"*/{STACK_FILE}")))
 
 
-def _read(path: Path) -> dict[str, Fields]:
-    document = read_toml(path)
-    return Fields({"stacks": document}, str(path), "").table_of("stacks")
-
-
-def load_stack(name: str, simulated: bool, path: Path = STACKS_FILE) -> StackSpec:
+def load_stack(name: str, simulated: bool, path: Path = LINUX_STACKS) -> StackSpec:
     """Read what is known of a clock stack.
 
     Args:
         name: One of the file.
         simulated: Whether the bench is a virtual one.
-        path: The data file.
+        path: Folder of the stacks.
 
     Raises:
-        ConfigError: There is no such stack, or the file is wrong; names file, field and allowed range.
+        ConfigError: There is no such stack, or its file is wrong; names file, field and allowed range.
     """
-    specs = load_stacks(simulated, path)
-    if name not in specs:
-        raise ConfigError(f"{path}: clock stack: must be one of {', '.join(specs)}, found {name!r}")
-    return specs[name]
+    names = stack_names(path)
+    if name not in names:
+        raise ConfigError(f"{path}: clock stack: must be one of {', '.join(names)}, found {name!r}")
+    file = path / name / STACK_FILE
+    return _stack(name, Fields(read_toml(file), str(file), ""), "simulated" if simulated else "hardware")
 
 
-def load_stacks(simulated: bool, path: Path = STACKS_FILE) -> dict[str, StackSpec]:
-    """Read what is known of all stacks of a data file, in its order; as `load_stack`."""
-    kind = "simulated" if simulated else "hardware"
-    return {name: _stack(name, table, kind) for name, table in _read(path).items()}
+def load_stacks(simulated: bool, path: Path = LINUX_STACKS) -> dict[str, StackSpec]:
+    """Read what is known of all stacks of a kind, by name; as `load_stack`."""
+    return {name: load_stack(name, simulated, path) for name in stack_names(path)}
 
 
 def stacks_of_any_kind(wanted: Callable[[StackSpec], bool]) -> tuple[str, ...]:
@@ -243,8 +243,8 @@ def stacks_of_any_kind(wanted: Callable[[StackSpec], bool]) -> tuple[str, ...]:
 
     For files that are of no kind of target, such as profiles: what one kind lacks is skipped there.
     """
-    files = sorted(TARGETS.glob(f"*/{STACKS}"))
-    specs = [spec for file in files for spec in load_stacks(simulated=True, path=file).values()]
+    folders = sorted(TARGETS.glob(f"*/{STACKS}"))
+    specs = [spec for each in folders for spec in load_stacks(simulated=True, path=each).values()]
     return tuple(dict.fromkeys(spec.name for spec in specs if wanted(spec)))
 
 
@@ -281,6 +281,8 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
         lock=rules.get(kind),
         kp=kp,
         ki=ki,
+        title=table.text("title", ""),
+        edges_title=table.text("edges_title", ""),
         served_as=table.text("served_as", ""),
         files=table.words("files", ""),
         device=table.text("device", SYSTEM_CLOCK),

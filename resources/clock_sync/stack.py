@@ -101,7 +101,7 @@ class ClockStack:
                 f"target {target.kind}: no PHC: add benchwright.targets.{target.kind}.ptp_clock to"
                 f" {bench.spec.path}"
             )
-        self._templates = folder_of_kind / "clock" / "config"
+        self._templates = folder_of_kind / "clock"
         self._client = ClockRole(bench.node(target.node), "client", folder_of_kind)
         self._server = (
             None if server is None else ClockRole(bench.node(server.node), "server", TARGETS / SERVER_KIND)
@@ -150,7 +150,7 @@ class ClockStack:
             assert server is not None
             self._bench.tool(server.node, "bw-wander")
             place = self._place(server.interface, tai_utc_s)
-            templates = TARGETS / SERVER_KIND / "clock" / "config"
+            templates = TARGETS / SERVER_KIND / "clock"
             files = server_files(templates, self._served, self.settings, place)
             self._server.start(self._served.name, files)
         for tool in self._spec.tools:
@@ -180,7 +180,7 @@ class ClockStack:
     # -- watching
 
     def wait_locked(self, deadline_s: float, goal: RateGoal | None = None) -> Lock:
-        """Return once the servo has locked, by the rule of `stacks.toml`.
+        """Return once the servo has locked, by the rule of its `stack.toml`.
 
         Called again on a running stack, it counts only what the servo has said since this call.
 

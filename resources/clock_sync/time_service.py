@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The time service on a target: steady state, Table 2 with all its rows, and beside other stacks.
 
-It steers no clock; what is measured is what programs read of it (`device` of its row of stacks.toml), and
+It steers no clock; what is measured is what programs read of it (`device` of its stack.toml), and
 what it tells them of its error.
 """
 

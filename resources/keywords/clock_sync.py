@@ -19,6 +19,7 @@ from reports.requirements import AS_FOUND, Requirement
 from reports.run.current import judges
 from reports.units import format_measured, format_value
 from resources.clock_sync.requirements import ClockRequirements, load_clock_requirements
+from resources.clock_sync.stack_tests import make_stack_tests, stacks_of_variables
 from resources.clock_sync.sync import ClockLab
 from resources.daq_replay.clock_networks import network_trials
 from resources.keywords.asks import AsksRequirements, of_subjects
@@ -45,6 +46,10 @@ class ClockSyncLibrary(AsksRequirements):
         self._path = requirements
         self._requirements: ClockRequirements | None = None
         self._lab: ClockLab | None = None
+
+    def make_tests(self, suite: Any) -> None:
+        """Put one test for each clock stack in the place of a row that stands for all."""
+        make_stack_tests(suite, stacks_of_variables)
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks the requirements on clocks that its tests name."""
@@ -84,8 +89,11 @@ class ClockSyncLibrary(AsksRequirements):
 
         Args:
             clock: `chrony`, `ntp-user`, `ptp-software`, `ptp-hardware`, `phc2sys`; `w32time`; `as-found`: the
-                clock as the machine itself keeps it. Skipped where the target cannot have it.
+                clock as the machine itself keeps it. Skipped where the target cannot have it, or the
+                requirements file has none on it.
         """
+        if clock not in self._loaded.by_clock:
+            raise SkipExecution(f"{self._path}: no requirement on clock {clock}")
         requirement = self.requirement(clock)
         if clock == AS_FOUND:
             with self.judge.unset_on_error(requirement, "sync"):

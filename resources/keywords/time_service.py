@@ -62,7 +62,7 @@ JUDGED_BY = {
 class TimeServiceLibrary(AsksRequirements):
     """Put the time service on a target, and judge the time and the bound that programs read of it.
 
-    The reference is the timecard, whose time server wanders as a quartz does (`stacks.toml`). Limits come
+    The reference is the timecard, whose time server wanders as a quartz does (`stack.toml`). Limits come
     from a requirements file; how long, and what happens meanwhile, from the profile's `time_service`.
     """
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from robot.api import SkipExecution
 from robot.libraries.BuiltIn import BuiltIn
@@ -30,6 +31,7 @@ from reports.timed_edges.verdict import (
 )
 from reports.units import format_measured
 from resources.clock_sync.requirements import lock_requirement
+from resources.clock_sync.stack_tests import make_stack_tests, stacks_of_variables
 from resources.clock_sync.sync import ClockLab
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
@@ -85,6 +87,10 @@ class TimedEdgesLibrary(AsksRequirements):
         self._lab: EdgeLab | None = None
         self._runs: dict[str, EdgeRun] = {}
         self._clock_runs: dict[str, tuple[EdgeRun, ClockTrial]] = {}
+
+    def make_tests(self, suite: Any) -> None:
+        """Put one test for each clock stack in the place of a row that stands for all."""
+        make_stack_tests(suite, stacks_of_variables)
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks the requirements on the methods and clocks that its tests name.

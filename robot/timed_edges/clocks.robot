@@ -17,22 +17,8 @@ Test Tags         timed-edges
 
 
 *** Test Cases ***
-Edges Of The Time Service Keep Its Limit
-    [Documentation]    Of its own clock; against the timecard, which shows the time server's time.
-    Edges Of The Clock Should Keep Its Limits    timeservice
-
-Edges Of A Clock That Chrony Holds Keep Its Limit
-    [Documentation]    Against the timecard, which shows the time server's time.
-    Edges Of The Clock Should Keep Its Limits    chrony
-
-Edges Of A Clock That An NTP Client Holds Keep Its Limit
-    [Documentation]    Against the timecard, which shows the time server's time.
-    Edges Of The Clock Should Keep Its Limits    ntp-user
-
-Edges Of A Clock That PTP Holds Keep Its Limit
-    [Documentation]    With software stamps, against the timecard, which shows the time server's time.
-    Edges Of The Clock Should Keep Its Limits    ptp-software
-
-Edges Of A Clock That Phc2sys Holds Keep Its Limit
-    [Documentation]    Against the PTP clock that it follows.
-    Edges Of The Clock Should Keep Its Limits    phc2sys
+Edges Of Every Clock Stack Keep Its Limit
+    [Documentation]    Against the timecard, which shows the time server's time, or the PTP clock that the stack follows.
+    ...    Stands for one test a clock stack of the kind of target, which has the stack's title in its name.
+    [Template]    Edges Of The Clock Should Keep Its Limits
+    edges of every clock stack

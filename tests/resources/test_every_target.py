@@ -418,8 +418,9 @@ def test_a_kind_is_asked_for_its_own_clock_stacks_alone(tree: Path) -> None:
     (tree / "suites" / "clocks" / "one.robot").write_text(STACKS)
     (tree / "suites" / "edges" / "one.robot").write_text(ONLY_CHRONY)
     for kind, stack in (("clocks", "w32time"), ("edges", "chrony")):
-        (tree / "targets" / kind / "clock").mkdir()
-        (tree / "targets" / kind / "clock" / "stacks.toml").write_text(f"[{stack}]\nsync_interval_s = 1.0\n")
+        own = tree / "targets" / kind / "clock" / stack
+        own.mkdir(parents=True)
+        (own / "stack.toml").write_text("sync_interval_s = 1.0\n")
     assert names(build(tree / "suites", "clocks")) == [
         "Suites.Clocks.One.The Time Service Keeps The Clock",
         "Suites.Clocks.One.Any Clock Is Read",
@@ -454,10 +455,10 @@ def test_a_profile_names_stacks_and_methods(tree: Path) -> None:
     """A test that names neither a stack nor a method stays; what goes is told in the suites' order."""
     (tree / "suites/clocks/one.robot").write_text(STACKS)
     (tree / "suites/edges/one.robot").write_text(METHODS)
-    (tree / "targets/edges/clock").mkdir()
-    (tree / "targets/edges/clock/stacks.toml").write_text(
-        "".join(f"[{stack}]\nsync_interval_s = 1.0\n" for stack in ("chrony", "w32time"))
-    )
+    for stack in ("chrony", "w32time"):
+        own = tree / "targets/edges/clock" / stack
+        own.mkdir(parents=True)
+        (own / "stack.toml").write_text("sync_interval_s = 1.0\n")
     (tree / "targets/edges/suites.toml").write_text(
         'schema = "benchwright.suites/1"\n[profiles.quick]\nstacks = ["chrony"]\n'
         'methods = ["tgpio-latch"]\nwithout_tags = ["order"]\n'

@@ -33,7 +33,7 @@ from tests.targets.clock_lab import LOCK_S, TARGET_ERROR, TOOLS, ClockLab, daemo
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "targets" / "linux-rt" / "clock" / "config"
+TEMPLATES = Path(__file__).resolve().parents[2] / "targets" / "linux-rt" / "clock"
 HOUR_NS = 3_600_000_000_000
 
 

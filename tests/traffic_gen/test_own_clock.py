@@ -87,7 +87,7 @@ def test_an_unknown_clock_is_bad_input(lab: Lab, tmp_path: Path) -> None:
 
 
 def made_up_clock(build: Path, arguments: str) -> str:
-    """Return the clock of a made-up stack, as its table in `stacks.toml` would name it."""
+    """Return the clock of a made-up stack, as its `stack.toml` would name it."""
     return f"plugin:{build / 'traffic-gen' / 'clock' / 'example-clock.so'},{arguments}"
 
 

@@ -3,11 +3,11 @@
 # What both roles of a clock stack need: other time services out of the way, daemons that are watched, and the way back.
 # Sourced by client.sh and server.sh, never run.
 #
-# A stack is the file stacks/NAME.sh, of functions without arguments:
+# A stack is NAME/stack.sh here and stacks/NAME.sh on a machine, of functions without arguments:
 #   stack_start    on a target: check what is needed, write down what is changed (keep), start the daemons (daemon_start)
 #   stack_hold     stop listening to the server, keep the frequency
 #   stack_resume   listen again
-#   server_start   on a time server: start what serves; left out: `served_as` of stacks.toml names another stack's
+#   server_start   on a time server: start what serves; left out: `served_as` of its stack.toml names another stack's
 #   server_hold    end that
 #
 # Every change is written to $STATE/clock.undo before it is made, in the form of ../provision/undo.sh. `stop` replays it, and

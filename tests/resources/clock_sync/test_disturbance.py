@@ -28,7 +28,7 @@ from resources.clock_sync.sync import ClockLab
 from tests.reports.sample_clock import compare_answer, offset_requirement, write_clock_trial
 
 LEADER = "525415.fffe.bf1175"
-TEMPLATES = Path(__file__).resolve().parents[3] / "targets" / "linux-rt" / "clock" / "config"
+TEMPLATES = Path(__file__).resolve().parents[3] / "targets" / "linux-rt" / "clock"
 CHRONY = offset_requirement("CLK-CHRONY", "chrony", limit_ns=2_000_000, lock_within_s=90)
 PTP = offset_requirement("CLK-PTP", "ptp-software", limit_ns=2_000_000, lock_within_s=120)
 SETTINGS = DisturbanceSettings(

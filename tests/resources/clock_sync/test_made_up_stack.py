@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clock stack that does not exist: a row, a template and a script in a kind's folder; no program changes.
+"""A clock stack that does not exist: a folder of a kind with row, template and script; no program changes.
 
 Its files, the scripts of Linux that take them and its daemon run on this machine, in namespaces of their own.
 """
@@ -41,7 +41,8 @@ ROOT = Path(__file__).resolve().parents[3]
 SPEC = load_bench(ROOT / "hw" / "benches" / "virtual.yaml")
 KIND = "courtyard"
 ROW = """\
-[sundial]
+title = "A Sundial"
+edges_title = "A Clock That A Sundial Holds"
 sync_interval_s = 2.0
 interval_min_s = 1.0
 interval_max_s = 60.0
@@ -50,20 +51,20 @@ files = "sundial.arguments"
 tools = "bw-gnomon"
 multicast = true
 
-[sundial.logs.sundiald]
+[logs.sundiald]
 format = "bw-ntp-user"
 settled_states = "noon"
 
-[sundial.answers]
+[answers]
 file = "shade.log"
 format = "chrony-measurements"
 
-[sundial.lock.simulated]
+[lock.simulated]
 offset_ns = 1000
 consecutive = 3
 source = "nobody"
 
-[sundial.lock.hardware]
+[lock.hardware]
 offset_ns = 1000
 consecutive = 3
 source = "nobody"
@@ -165,8 +166,8 @@ def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: int) -> Pa
     for part in ("clock", "provision"):
         shutil.copytree(provisioning.TARGETS / "linux-rt" / part, folder / "linux-rt" / part)
     clock = folder / KIND / "clock"
-    (clock / "config").mkdir(parents=True)
-    (clock / "stacks").mkdir()
+    own = clock / "sundial"
+    own.mkdir(parents=True)
     run, state = tmp_path / "run", tmp_path / "state"
     inside = f"nsenter --target {machine} --mount --pid"
     inside += f" env BENCHWRIGHT_STATE={state} BENCHWRIGHT_CLOCK_RUN={run} sh {run}/script"
@@ -177,9 +178,9 @@ def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: int) -> Pa
         f'client = "{inside}/client.sh"\nserver = "{inside}/server.sh"\n'
         f'scripts_besides = "{" ".join(shared)}"\n'
     )
-    (clock / "stacks.toml").write_text(ROW)
-    (clock / "stacks" / "sundial.sh").write_text(SCRIPT)
-    (clock / "config" / "sundial.arguments").write_text("# What it says, and how far it is off.\nnoon 200\n")
+    (own / "stack.toml").write_text(ROW)
+    (own / "stack.sh").write_text(SCRIPT)
+    (own / "sundial.arguments").write_text("# What it says, and how far it is off.\nnoon 200\n")
     (state / "bin").mkdir(parents=True)
     daemon = state / "bin" / "sundiald"
     daemon.write_text(DAEMON)
@@ -255,7 +256,7 @@ def test_a_signal_reaches_a_daemon_when_one_of_its_processes_ends_just_before(
     targets: Path, bench: _Bench, tmp_path: Path
 ) -> None:
     ended = "sleep 0 & ended=$!; wait; pids=$(daemon_pids sundiald); daemon_pids() { echo $ended $pids; }; "
-    script = targets / KIND / "clock" / "stacks" / "sundial.sh"
+    script = targets / KIND / "clock" / "sundial" / "stack.sh"
     script.write_text(SCRIPT.replace("stack_hold() { ", "stack_hold() { " + ended))
     with _sundial(bench, tmp_path / "evidence") as running:
         running.cut_off()
@@ -269,7 +270,7 @@ def test_a_replay_stamps_with_the_clock_that_it_keeps(
     targets: Path, bench: _Bench, tmp_path: Path, device: str, stamps_with: str
 ) -> None:
     row = f'multicast = true\ndevice = "{device}"' if device else "multicast = true"
-    (targets / KIND / "clock" / "stacks.toml").write_text(ROW.replace("multicast = true", row))
+    (targets / KIND / "clock" / "sundial" / "stack.toml").write_text(ROW.replace("multicast = true", row))
     server = SPEC.time_server
     assert server is not None
     lock = Lock(1.0, "when it is noon")
@@ -282,10 +283,10 @@ def _wait_said(running: ClockStack, polls: int) -> None:
 
 
 def test_one_that_cannot_go_on_is_started_again(targets: Path, bench: _Bench, tmp_path: Path) -> None:
-    clock = targets / KIND / "clock"
-    (clock / "stacks.toml").write_text(ROW.replace("multicast", "can_resume = false\nmulticast"))
+    own = targets / KIND / "clock" / "sundial"
+    (own / "stack.toml").write_text(ROW.replace("multicast", "can_resume = false\nmulticast"))
     kept = SCRIPT.replace("signal_daemon sundiald USR1", "end_daemons sundiald").splitlines(keepends=True)
-    (clock / "stacks" / "sundial.sh").write_text("".join(line for line in kept if "resume" not in line))
+    (own / "stack.sh").write_text("".join(line for line in kept if "resume" not in line))
     with _sundial(bench, tmp_path / "evidence") as running:
         running.cut_off()
         running.require_running()  # its daemon has ended, as it should
@@ -308,7 +309,7 @@ def test_it_is_served_where_it_says_how(targets: Path, bench: _Bench) -> None:
 
 
 def test_whom_another_stack_serves_is_not_served_itself(targets: Path, bench: _Bench) -> None:
-    script = targets / KIND / "clock" / "stacks" / "sundial.sh"
+    script = targets / KIND / "clock" / "sundial" / "stack.sh"
     script.write_text(SCRIPT.replace("server_start", "elsewhere"))
     role = ClockRole(bench.node("linux-rt"), "server", targets / KIND)
     with pytest.raises(
@@ -326,7 +327,8 @@ def test_a_name_that_no_file_has_is_refused_before_anything_is_done(
     targets: Path, bench: _Bench, tmp_path: Path, name: str, role_name: str
 ) -> None:
     (targets / KIND / "clock" / "evil.sh").write_text(f"touch {tmp_path}/evil\n")
-    (targets / KIND / "clock" / "stacks" / "abacus.sh").write_text("")
+    (targets / KIND / "clock" / "abacus").mkdir()
+    (targets / KIND / "clock" / "abacus" / "stack.sh").write_text("")
     role = ClockRole(bench.node("linux-rt"), role_name, targets / KIND)
     said = f'unknown stack "{name}"; allowed: abacus, sundial (exit code 2)'
     with pytest.raises(BenchError, match=re.escape(said)):
@@ -341,7 +343,7 @@ def test_a_name_that_no_file_has_is_refused_before_anything_is_done(
 def test_it_does_not_lock_before_it_has_settled(
     targets: Path, bench: _Bench, tmp_path: Path, said: str
 ) -> None:
-    (targets / KIND / "clock" / "config" / "sundial.arguments").write_text(f"{said}\n")
+    (targets / KIND / "clock" / "sundial" / "sundial.arguments").write_text(f"{said}\n")
     with (
         pytest.raises(MeasurementError, match=r"sundiald: 3 observations.*; no answer of the server came"),
         _sundial(bench, tmp_path / "evidence") as running,
@@ -359,9 +361,9 @@ def test_a_daemon_that_ends_by_itself_is_named(bench: _Bench, tmp_path: Path) ->
         running.require_running()
 
 
-@pytest.mark.parametrize("kind", [file.parent.parent for file in provisioning.TARGETS.glob(f"*/{STACKS}")])
+@pytest.mark.parametrize("kind", [each.parent for each in provisioning.TARGETS.glob(f"*/{STACKS}")])
 def test_each_stack_of_a_kind_has_a_script_and_each_script_is_a_stack(kind: Path) -> None:
-    scripts = [file.stem for file in (kind / "clock" / "stacks").iterdir()]
+    scripts = [file.parent.name for file in (kind / "clock").glob("*/stack.*") if file.suffix != ".toml"]
     assert sorted(scripts) == sorted(load_clock_kind(kind).stacks)
 
 

@@ -10,9 +10,16 @@ import pytest
 
 from hw.errors import ConfigError
 from resources.clock_sync.config import Place, client_files, server_files
-from resources.clock_sync.settings import STACKS_FILE, ClockSettings, Wander, load_stack, stack_names
+from resources.clock_sync.settings import (
+    LINUX_STACKS,
+    STACK_FILE,
+    ClockSettings,
+    Wander,
+    load_stack,
+    stack_names,
+)
 
-TEMPLATES = Path(__file__).resolve().parents[3] / "targets" / "linux-rt" / "clock" / "config"
+TEMPLATES = Path(__file__).resolve().parents[3] / "targets" / "linux-rt" / "clock"
 STACKS = stack_names()
 SYNCHRONISING = [name for name in STACKS if load_stack(name, simulated=True).interval_max_s > 0]
 PLACE = Place(server="10.77.0.50", interface="test0", phc="/dev/ptp0", simulated=True)
@@ -65,7 +72,7 @@ def test_a_stack_may_keep_a_clock_of_its_own() -> None:
 
 
 def test_unknown_stack_is_refused() -> None:
-    with pytest.raises(ConfigError, match="must be one of chrony, ntp-user"):
+    with pytest.raises(ConfigError, match="must be one of chrony, free-run, ntp-user"):
         load_stack("sundial", simulated=True)
 
 
@@ -82,13 +89,17 @@ def test_lock_rule_depends_on_the_bench() -> None:
         ("consecutive = 5", "consecutive = 0", "consecutive: must be an integer in 1..10000"),
         ("consecutive = 5", "in_a_row = 5", "consecutive: missing"),
         ("sync_interval_s = 1.0", "sync_interval_s = -1.0", "must be a number in 0"),
-        ("[chrony.lock.hardware]", "[chrony.lock.brassware]", "stacks.chrony.lock.hardware"),
+        ("[lock.hardware]", "[lock.brassware]", "chrony/stack.toml: lock.hardware: missing"),
         ("kp = 0.2", "kp = 0.2\nkd = 1", "servo.kd: unknown key"),
         ("walk_ppb_per_sqrt_s = 1", "walk = 1", "server_wander.walk_ppb_per_sqrt_s: missing"),
-        ('needs = ["phc"]', 'needs = ["sun"]', "phc2sys.needs: must be a list of server, phc, found 'sun'"),
         (
-            "[phc2sys.servo]",
-            '[phc2sys.machine_needs]\ncommand = "x"\n[phc2sys.servo]',
+            'needs = ["phc"]',
+            'needs = ["sun"]',
+            "/stack.toml: needs: must be a list of server, phc, found 'sun'",
+        ),
+        (
+            "[servo]",
+            '[machine_needs]\ncommand = "x"\n[servo]',
             "needs.without: missing",
         ),
         ("can_resume = false", "can_resume = 0", "can_resume: must be true or false, found 0"),
@@ -102,17 +113,17 @@ def test_lock_rule_depends_on_the_bench() -> None:
         (
             'tools = "bw-timed"',
             'tool = "bw-timed"',
-            "timeservice.tool: unknown key; known here: answers, can",
+            "stack.toml: tool: unknown key; known here: answers, can",
         ),
     ],
 )
 def test_damaged_data_file_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
-    file = tmp_path / "stacks.toml"
-    text = STACKS_FILE.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new))
+    texts = {name: (LINUX_STACKS / name / STACK_FILE).read_text() for name in STACKS}
+    name = next(name for name in STACKS if old in texts[name])
+    (tmp_path / name).mkdir()
+    (tmp_path / name / STACK_FILE).write_text(texts[name].replace(old, new))
     with pytest.raises(ConfigError, match=re.escape(said)):
-        load_stack("chrony", simulated=True, path=file)
+        load_stack(name, simulated=True, path=tmp_path)
 
 
 def _files(
@@ -164,10 +175,10 @@ def test_the_nodes_own_tai_is_what_stacks_are_told() -> None:
 @pytest.mark.parametrize("simulated", [True, False])
 @pytest.mark.parametrize("kind", ["linux-rt", "windows"])
 def test_guests_alone_use_a_counter_that_promises_nothing(kind: str, simulated: bool) -> None:
-    clock = TEMPLATES.parents[2] / kind / "clock"
-    spec = load_stack("timeservice", simulated, clock / STACKS_FILE.name)
+    clock = TEMPLATES.parents[1] / kind / "clock"
+    spec = load_stack("timeservice", simulated, clock)
     place = Place("10.77.0.50", "test0", "", simulated)
-    files = client_files(clock / "config", spec, ClockSettings().effective(spec), place)
+    files = client_files(clock, spec, ClockSettings().effective(spec), place)
     given = "--any-counter" in files["bw-timed.arguments"].split()
     assert given == (kind == "linux-rt" and simulated)
 
@@ -223,10 +234,16 @@ def test_seed_of_the_wander_is_passed_on() -> None:
 
 
 def test_template_that_asks_for_the_unknown_is_named(tmp_path: Path) -> None:
-    (tmp_path / "chrony-client.conf").write_text("server $nobody\n")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "chrony-client.conf").write_text("server $nobody\n")
     stack = load_stack("chrony", simulated=True)
     with pytest.raises(ConfigError, match=r"chrony-client\.conf: a word that cannot be filled in: 'nobody'"):
         client_files(tmp_path, stack, ClockSettings().effective(stack), PLACE)
-    (tmp_path / "chrony-client.conf").unlink()
+    (tmp_path / "chrony").mkdir()
+    (tmp_path / "chrony" / "chrony-client.conf").write_text("server $server\n")
+    files = client_files(tmp_path, stack, ClockSettings().effective(stack), PLACE)
+    assert files == {"chrony-client.conf": f"server {PLACE.server}\n"}, "its own goes before one for several"
+    (tmp_path / "chrony" / "chrony-client.conf").unlink()
+    (tmp_path / "config" / "chrony-client.conf").unlink()
     with pytest.raises(ConfigError, match="No such file"):
         client_files(tmp_path, stack, ClockSettings().effective(stack), PLACE)

@@ -54,7 +54,7 @@ def test_the_time_service_is_configured_and_given_back(
     load_clock_kind(kind).require_offered("w32time", node)
     spec = load_stack("w32time", simulated=True, path=kind / STACKS)
     place = Place(server="10.77.0.50", interface="test0", phc="", simulated=True)
-    files = client_files(kind / "clock" / "config", spec, ClockSettings().effective(spec), place)
+    files = client_files(kind / "clock", spec, ClockSettings().effective(spec), place)
     role = ClockRole(node, "client", kind)
     node.run(["net", "start", "W32Time"])
     role.start("w32time", files)
@@ -96,17 +96,18 @@ exit /b 0
 """
 
 
-def test_a_made_up_stack_takes_a_row_a_template_and_a_script(node: WindowsSshNode, tmp_path: Path) -> None:
+def test_a_made_up_stack_is_its_folder(node: WindowsSshNode, tmp_path: Path) -> None:
     """Its name is that of its script, and no way to another one."""
     kind = tmp_path / TARGET
     shutil.copytree(TARGETS / "windows" / "clock", kind / "clock")
-    with (kind / STACKS).open("a") as rows:
-        rows.write('\n[sundial]\nsync_interval_s = 0.0\nfiles = "sundial.conf"\n')
-    (kind / "clock/config/sundial.conf").write_text("ask $server\n")
-    (kind / "clock/stacks/sundial.cmd").write_bytes(SUNDIAL.replace("\n", "\r\n").encode())
+    own = kind / STACKS / "sundial"
+    own.mkdir()
+    (own / "stack.toml").write_text('sync_interval_s = 0.0\nfiles = "sundial.conf"\n')
+    (own / "sundial.conf").write_text("ask $server\n")
+    (own / "stack.cmd").write_bytes(SUNDIAL.replace("\n", "\r\n").encode())
     spec = load_stack("sundial", simulated=True, path=kind / STACKS)
     place = Place(server="10.77.0.50", interface="test0", phc="", simulated=True)
-    files = client_files(kind / "clock" / "config", spec, ClockSettings().effective(spec), place)
+    files = client_files(kind / "clock", spec, ClockSettings().effective(spec), place)
     role = ClockRole(node, "client", kind)
     for name in ("moondial", "../client", r"..\client"):
         with pytest.raises(
