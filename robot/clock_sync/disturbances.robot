@@ -5,7 +5,7 @@
 *** Settings ***
 Documentation     How does a clock that has locked take what happens to it?
 ...               Its oscillator changes, its time steps, its grandmaster vanishes, its path delays and loses packets.
-...               Sizes are in resources/clock_sync/clock_disturbances.toml; limits and deadlines in the requirements file.
+...               Sizes are in resources/clock_sync/clock_disturbances.toml; limits, deadlines in the requirements file.
 Metadata          Needs    clock
 
 Resource          ../../resources/clock_disturbance.resource

@@ -20,13 +20,13 @@ Test Tags         clock-sync
 
 *** Test Cases ***
 Every Clock Stack Keeps The Clock Within Its Limit
-    [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings. Stands for
-    ...    one test a clock stack of the kind of target, which has the stack's title in its name.
+    [Documentation]    Steady state after the servo has locked: offset farthest from 0, from filtered readings. Stands
+    ...    for one test a clock stack of the kind of target, which has the stack's title in its name.
     [Tags]    steady-state
     [Template]    Clock Should Stay Within Its Limit
     every clock stack
 
-Holdover Is Measured
+Holdover Is Recorded
     [Documentation]    Table 2, `No sync`: synchronised for a while, then cut off. The report shows the drift.
     [Tags]    stack:chrony    holdover
     Measure Holdover    chrony

@@ -38,7 +38,7 @@ The Bound Holds At Each Sync Interval
     [Tags]    table-2
     Bound Should Hold At Each Interval
 
-Other Stacks Are Measured Beside It
+Other Stacks Are Recorded Beside It
     [Documentation]    The same target, the same server: error, what a reading costs, what the daemon takes of the CPU.
     [Tags]    table-2
     Measure Other Stacks Beside It

@@ -18,7 +18,7 @@ Test Tags         timed-edges
 
 *** Test Cases ***
 Edges Of Every Clock Stack Keep Its Limit
-    [Documentation]    Against the timecard, which shows the time server's time, or the PTP clock that the stack follows.
+    [Documentation]    Against the timecard, which shows the time server's time, or the PTP clock that it follows.
     ...    Stands for one test a clock stack of the kind of target, which has the stack's title in its name.
     [Template]    Edges Of The Clock Should Keep Its Limits
     edges of every clock stack
