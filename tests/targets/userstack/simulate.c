@@ -181,18 +181,23 @@ static bool during(uint64_t at_us, uint64_t duration_us)
 	return open_for_sending && duration_us > 0 && since_us >= at_us && since_us - at_us < duration_us;
 }
 
+static uint64_t frame_ns_of(size_t size_bytes)
+{
+	return (uint64_t)((double)(size_bytes + FRAME_BYTES) * 8e9 / options.rate_bit_per_s);
+}
+
 static void host_output(int end, uint8_t *packet, size_t size_bytes)
 {
-	uint64_t frame_ns = (uint64_t)((double)(size_bytes + FRAME_BYTES) * 8e9 / options.rate_bit_per_s), at_monotonic_ns;
+	uint64_t queue_ns = options.queue_packets * frame_ns_of(options.mtu_bytes), at_monotonic_ns;
 
 	packets[end]++;
 	if (free_monotonic_ns[end] < now_monotonic_ns)
 		free_monotonic_ns[end] = now_monotonic_ns;
-	if (free_monotonic_ns[end] - now_monotonic_ns > options.queue_packets * frame_ns + options.queue_packets * 10) {
+	if (free_monotonic_ns[end] - now_monotonic_ns > queue_ns) {
 		full_packets[end]++;
 		return;
 	}
-	free_monotonic_ns[end] += frame_ns;
+	free_monotonic_ns[end] += frame_ns_of(size_bytes);
 	at_monotonic_ns = free_monotonic_ns[end] + options.delay_us * 1000;
 	if (during(options.slower_at_us, UINT64_MAX))
 		at_monotonic_ns += options.slower_us * 1000;

@@ -101,6 +101,12 @@ def test_a_lost_end_of_a_message(lost: int) -> None:
     assert result["sender"]["by_timeout"] == 0
 
 
+def test_the_end_of_a_message_fits_into_a_queue_with_room() -> None:
+    """The simulated queue is as long for its small last segment as for those before it."""
+    result = simulate(messages=100, message_bytes=640_000)
+    assert max(result["latencies_us"][10:]) < result["median_us"] + 500
+
+
 def test_random_loss_of_a_stream() -> None:
     result = simulate(messages=2000, message_bytes=1000, loss=0.001, loss_back=0.001)
     assert (result["received_bytes"], result["wrong_bytes"]) == (2_000_000, 0)
