@@ -21,7 +21,7 @@
 
 static struct {
 	uint64_t bytes, seed, queue_packets, mtu_bytes, message_bytes, messages, interval_us, limit_s, initial_sequence, reorder_us, delay_us,
-		outage_at_us, outage_us, hold_at_us, hold_us, slower_at_us, slower_us, ack_delay_us, without_sack, close, ipv6;
+		outage_at_us, outage_us, hold_at_us, hold_us, slower_at_us, slower_us, ack_delay_us, without_sack, close, ipv6, model;
 	double rate_bit_per_s, loss, loss_back, duplicate, reorder;
 } options = {.bytes = 20000000, .seed = 1, .queue_packets = 256, .mtu_bytes = 1500, .interval_us = 10000, .limit_s = 600,
 	     .initial_sequence = UINT64_MAX, .reorder_us = 50, .delay_us = 50, .ack_delay_us = 100, .rate_bit_per_s = 1e9};
@@ -386,7 +386,7 @@ static void take_option(const char *name, const char *text)
 		   {"--hold-at-us", &options.hold_at_us, NULL}, {"--hold-us", &options.hold_us, NULL},
 		   {"--slower-at-us", &options.slower_at_us, NULL}, {"--slower-us", &options.slower_us, NULL},
 		   {"--ack-delay-us", &options.ack_delay_us, NULL}, {"--without-sack", &options.without_sack, NULL},
-		   {"--close", &options.close, NULL}, {"--ipv6", &options.ipv6, NULL},
+		   {"--close", &options.close, NULL}, {"--ipv6", &options.ipv6, NULL}, {"--model", &options.model, NULL},
 		   {"--initial-sequence", &options.initial_sequence, NULL}, {"--reorder-us", &options.reorder_us, NULL},
 		   {"--delay-us", &options.delay_us, NULL}, {"--rate-bit-per-s", NULL, &options.rate_bit_per_s}, {"--loss", NULL, &options.loss},
 		   {"--loss-back", NULL, &options.loss_back}, {"--duplicate", NULL, &options.duplicate}, {"--reorder", NULL, &options.reorder}};
@@ -445,6 +445,8 @@ int main(int argc, char **argv)
 	}
 	if (!latencies_us || !nodes[0] || !nodes[1] || nodes[0] == nodes[1])
 		die(argv[2], "is no other end");
+	for (int end = 0; end < 2 && options.model; end++)
+		nodes[end]->use_model();
 	for (int end = 0; end < 2; end++)
 		nodes[end]->begin(&host, end, (unsigned int)options.mtu_bytes, options.ipv6 != 0);
 	nodes[1]->limits->ack_delay_us = options.ack_delay_us;

@@ -137,18 +137,17 @@ void recovery_begin(struct tcp_pcb *pcb)
 
 	if (recovery->lost_bytes == 0 || recovery->state != RECOVERY_OPEN)
 		return;
-	congestion_begin(pcb);
+	congestion_of(pcb)->begin(pcb);
 	recovery->state = RECOVERY_FAST;
 	recovery->recovery_end = pcb->snd_nxt;
 	recovery->force = true;
-	pcb->cwnd = LWIP_MAX(recovery->in_flight_bytes, 1);
 }
 
 static void end_recovery(struct tcp_pcb *pcb)
 {
 	struct recovery *recovery = &pcb->recovery;
 
-	congestion_end(pcb);
+	congestion_of(pcb)->end(pcb);
 	recovery->state = RECOVERY_OPEN;
 	if (recovery->reorder_keep > 0 && --recovery->reorder_keep == 0)
 		recovery->reorder_quarters = 0;
@@ -176,6 +175,7 @@ static void take_arrival(struct recovery *recovery, struct tcp_seg *seg, uint64_
 		recovery->in_flight_bytes -= size_of(seg);
 	seg->mark.flags = (uint8_t)((seg->mark.flags & ~(LOST | BY_TIMEOUT)) | SACKED);
 	arrival->bytes += size_of(seg);
+	delivery_on_arrival(&recovery->delivery, &seg->mark.delivery, size_of(seg), seg->mark.sent_us, now_us);
 
 	if (!resent) {
 		arrival->original |= TCP_SEQ_LEQ(end, recovery->recovery_end);
@@ -266,7 +266,7 @@ static void undo(struct tcp_pcb *pcb)
 	recovery->rack_sent_us = 0;
 	recovery->reorder_waits = false;
 	recovery->state = RECOVERY_OPEN;
-	congestion_undo(pcb);
+	congestion_of(pcb)->undo(pcb);
 }
 
 static struct tcp_seg *first_after(struct tcp_pcb *pcb, uint32_t ack)
@@ -338,7 +338,7 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 		take_min_rtt(recovery, arrival.last_rtt_us, now_us);
 		if (lone)
 			take_lone_ack(recovery, arrival.last_rtt_us);
-		congestion_on_rtt(pcb, arrival.last_rtt_us, ack);
+		congestion_of(pcb)->on_rtt(pcb, arrival.last_rtt_us, ack, now_us);
 	}
 	if (progress) {
 		recovery->progress_us = now_us;
@@ -353,8 +353,7 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 		if (recovery->probe_resent && !arrival.duplicate && recovery->state == RECOVERY_OPEN &&
 		    now_us - recovery->probe_sent_us >= recovery->min_rtt_us) {
 			/* The probe repaired a loss, which counts as any other. What comes sooner is of the first transmission. */
-			congestion_begin(pcb);
-			pcb->cwnd = LWIP_MIN(pcb->cwnd, pcb->ssthresh);
+			congestion_of(pcb)->probe_repaired(pcb);
 		}
 	}
 	if (recovery->state != RECOVERY_OPEN && TCP_SEQ_GEQ(ack, recovery->recovery_end))
@@ -368,5 +367,5 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 		recovery->reorder_waits = false;
 	recovery_begin(pcb);
 	if (arrival.bytes > 0)
-		congestion_on_delivered(pcb, arrival.bytes, flight_bytes, now_us);
+		congestion_of(pcb)->on_delivered(pcb, arrival.bytes, flight_bytes, now_us);
 }
