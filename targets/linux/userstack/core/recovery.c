@@ -74,6 +74,17 @@ static void take_lone_ack(struct recovery *recovery, uint64_t rtt_us)
 	recovery->lone_acks = LWIP_MIN(recovery->lone_acks + 1, LONE_ACKS);
 }
 
+struct tcp_seg *recovery_missing_from(struct tcp_seg *seg)
+{
+	struct tcp_seg *missing = seg;
+
+	while (missing && missing->mark.flags & SACKED)
+		missing = missing->mark.beyond ? missing->mark.beyond : missing->next;
+	if (seg != missing)
+		seg->mark.beyond = missing;
+	return missing;
+}
+
 void recovery_mark_lost(struct recovery *recovery, struct tcp_seg *seg, uint8_t cause)
 {
 	seg->mark.flags = (uint8_t)(seg->mark.flags | LOST | cause);
@@ -117,10 +128,13 @@ void recovery_find_lost(struct tcp_pcb *pcb, uint64_t now_us)
 	uint64_t wait_us = recovery->rack_rtt_us + recovery_reorder_window_us(recovery);
 
 	recovery->reorder_waits = false;
-	for (struct tcp_seg *seg = pcb->unacked; seg; seg = seg->next) {
+	for (struct tcp_seg *seg = recovery_missing_from(pcb->unacked); seg; seg = recovery_missing_from(seg->next)) {
 		uint64_t due_us = seg->mark.sent_us + wait_us;
 
-		if (seg->mark.flags & (SACKED | LOST) || !sent_before_arrived(recovery, seg))
+		/* What lies behind one that was sent once was sent later, too. */
+		if (!sent_before_arrived(recovery, seg) && !(seg->mark.flags & RESENT))
+			break;
+		if (seg->mark.flags & LOST || !sent_before_arrived(recovery, seg))
 			continue;
 		if (due_us <= now_us) {
 			recovery_mark_lost(recovery, seg, 0);
@@ -322,16 +336,19 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 	for (unsigned int i = 0; i < recovery->block_count; i++)
 		if (TCP_SEQ_GT(recovery->blocks[i].right, reach))
 			reach = recovery->blocks[i].right;
-	recovery->sacked_segments = 0;
-	for (struct tcp_seg *seg = pcb->unacked; seg; seg = seg->next) {
-		bool acknowledged = TCP_SEQ_LEQ(end_of(seg), ack);
-
-		if (!(seg->mark.flags & SACKED) && (acknowledged || in_blocks(recovery, seg)))
+	head = pcb->unacked;
+	for (; head && TCP_SEQ_LEQ(end_of(head), ack); head = head->next) {
+		if (!(head->mark.flags & SACKED))
+			take_arrival(recovery, head, now_us, &arrival);
+		else if (recovery->sacked_segments > 0)
+			recovery->sacked_segments--;
+	}
+	for (struct tcp_seg *seg = recovery_missing_from(head); seg && TCP_SEQ_LT(start_of(seg), reach);
+	     seg = recovery_missing_from(seg->next)) {
+		if (in_blocks(recovery, seg)) {
 			take_arrival(recovery, seg, now_us, &arrival);
-		if (!acknowledged && seg->mark.flags & SACKED)
 			recovery->sacked_segments++;
-		else if (TCP_SEQ_GEQ(start_of(seg), reach))
-			break;
+		}
 	}
 	if (arrival.first_rtt_us > 0) {
 		take_rtt(recovery, arrival.first_rtt_us);
@@ -360,7 +377,6 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 		end_recovery(pcb);
 	if (!(pcb->flags & TF_SACK))
 		count_duplicate_acks(pcb, ack, progress, same_window != 0, &arrival);
-	head = first_after(pcb, ack);
 	if (head && pcb->flags & TF_SACK && (recovery->sacked_segments > 0 || recovery->reorder_waits || sent_before_arrived(recovery, head)))
 		recovery_find_lost(pcb, now_us);
 	if (!head)

@@ -42,6 +42,7 @@ extern struct recovery_counts recovery_total;
 struct recovery_mark {
 	uint64_t first_sent_us, sent_us;
 	uint8_t flags;
+	struct tcp_seg *beyond; /* of one that has arrived, as all between the two have; NULL: the next one */
 	struct delivery_mark delivery;
 };
 

@@ -70,7 +70,8 @@ void recovery_output(struct tcp_pcb *pcb)
 {
 	struct recovery *recovery = &pcb->recovery;
 
-	for (struct tcp_seg *seg = pcb->unacked; seg && recovery->lost_bytes > 0; seg = seg->next) {
+	for (struct tcp_seg *seg = recovery_missing_from(pcb->unacked); seg && recovery->lost_bytes > 0;
+	     seg = recovery_missing_from(seg->next)) {
 		if (!(seg->mark.flags & LOST))
 			continue;
 		if ((size_of(seg) > congestion_of(pcb)->room_bytes(pcb, stack_now_us()) && !recovery->force) || !resend(pcb, seg, false))
@@ -216,7 +217,11 @@ static void time_out(struct tcp_pcb *pcb, uint64_t now_us)
 	/* A peer may drop what it has selectively acknowledged (RFC 2018, 8). */
 	bool dropped = (pcb->unacked->mark.flags & SACKED) != 0;
 
+	if (dropped)
+		recovery->sacked_segments = 0;
 	for (struct tcp_seg *seg = pcb->unacked; seg; seg = seg->next) {
+		if (dropped)
+			seg->mark.beyond = NULL;
 		if (dropped && seg->mark.flags & SACKED) {
 			seg->mark.flags &= (uint8_t)~SACKED;
 			recovery->in_flight_bytes += size_of(seg);
