@@ -212,8 +212,10 @@ static size_t send_some(const uint8_t *data, size_t size_bytes)
 			break;
 		done += part;
 	}
-	if (connection)
+	if (connection) {
+		connection->recovery.program_waits = done < size_bytes;
 		tcp_output(connection);
+	}
 	return done;
 }
 

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 
+from tests.targets.userstack.conftest import StackMaker
 from tests.targets.userstack.simulation import LINE_BYTES_PER_S, MODEL, WINDOW, carry, simulate
+from tests.targets.userstack.stack import SEND_BYTES, TCP, StackError
 
 LONG_US = 20_000
 """Each way."""
@@ -62,3 +66,46 @@ def test_a_queue_that_is_short() -> None:
 def test_a_peer_without_sack_has_the_window() -> None:
     options = {"without_sack": 1, "loss": 0.01, "loss_back": 0.01, "bytes": 2_000_000}
     assert simulate(model=MODEL, **options) == simulate(model=WINDOW, **options)
+
+
+BUFFER_BYTES = 1 << 20
+"""Of a socket where nothing is said."""
+
+
+def most_held_bytes(stack_of: StackMaker, control: int, set_bytes: int = 0) -> int:
+    """Send as much as is taken over 20 ms each way, for 0.6 s; return the most that the buffer had."""
+    ends = [stack_of(f"10.0.0.{number}", seed=number) for number in (1, 2)]
+    ends[0].call("stack_set_congestion", control)
+    listener = ends[1].open(TCP).bind("10.0.0.2", 5000).listen()
+    sender = ends[0].open(TCP).connect("10.0.0.2", 5000)
+    if set_bytes:
+        sender.set(SEND_BYTES, set_bytes)
+    receiver, most, data = None, 0, bytes(65536)
+    ways: list[deque[list[bytes]]] = [deque([[]] * (LONG_US // 1000)) for _ in ends]
+    for _ in range(600):
+        for end, way in zip(ends, ways, strict=True):
+            way.append(end.take())
+        for end, way in zip(ends, reversed(ways), strict=True):
+            for packet in way.popleft():
+                end.input(packet)
+            end.advance_ms(1)
+        try:
+            receiver = receiver or listener.accept()[0]
+            receiver.receive(1 << 18)
+        except StackError:
+            pass
+        try:
+            while sender.send(data) == len(data):
+                pass
+        except StackError:
+            pass
+        info = sender.info
+        most = max(most, info.unsent_bytes + info.unacknowledged_bytes)
+    return most
+
+
+def test_the_buffer_holds_what_a_long_path_does(stack_of: StackMaker) -> None:
+    """A program that blocks in send() could not keep it full with the default; what it has set counts."""
+    assert most_held_bytes(stack_of, WINDOW) <= BUFFER_BYTES
+    assert most_held_bytes(stack_of, MODEL) > 2 * BUFFER_BYTES
+    assert most_held_bytes(stack_of, MODEL, BUFFER_BYTES // 2) <= BUFFER_BYTES // 2

@@ -190,7 +190,14 @@ static uint32_t room_bytes(const struct tcp_pcb *pcb, uint64_t now_us)
 	return congestion_room_bytes(pcb);
 }
 
-const struct congestion congestion_window = {on_sent, begin, probe_repaired, collapse, on_delivered, on_rtt, end, undo, room_bytes};
+static uint32_t buffer_bytes(const struct tcp_pcb *pcb)
+{
+	(void)pcb;
+	return 0;
+}
+
+const struct congestion congestion_window = {on_sent, begin, probe_repaired, collapse, on_delivered, on_rtt, end, undo, room_bytes,
+					     buffer_bytes};
 const struct congestion *congestion_wanted = &congestion_window;
 
 /* Without SACK nobody knows what has arrived, so that there is no rate. */

@@ -33,6 +33,8 @@ struct congestion {
 	void (*undo)(struct tcp_pcb *pcb);
 	/** @return how much may go out now beside what is in flight */
 	uint32_t (*room_bytes)(const struct tcp_pcb *pcb, uint64_t now_us);
+	/** @return how much the program has to be able to hand over that the path stays full, 0: whatever the buffer is */
+	uint32_t (*buffer_bytes)(const struct tcp_pcb *pcb);
 };
 
 extern const struct congestion congestion_window, congestion_model;

@@ -82,10 +82,10 @@ static double pace_gain(const struct congestion_model_state *model)
 
 /* Sending. */
 
-/* Whether the program has nothing more to send. One that waits for room in the buffer has: what fills that is not yet acknowledged. */
+/* Whether the program has nothing more to send. */
 static bool is_limited(const struct tcp_pcb *pcb)
 {
-	return !pcb->unsent && pcb->recovery.lost_bytes == 0 && congestion_room_bytes(pcb) > 0 && tcp_sndbuf(pcb) > TCP_SND_BUF / 2;
+	return !pcb->unsent && pcb->recovery.lost_bytes == 0 && congestion_room_bytes(pcb) > 0 && !pcb->recovery.program_waits;
 }
 
 static uint64_t on_sent(struct tcp_pcb *pcb, uint32_t size_bytes, uint64_t now_us)
@@ -110,6 +110,12 @@ static uint32_t room_bytes(const struct tcp_pcb *pcb, uint64_t now_us)
 		return window_room_bytes;
 	paced_room_bytes = quantum_bytes(pcb) - early_us * 1e-6 * model->pace_bytes_per_s;
 	return paced_room_bytes <= 0 ? 0 : (uint32_t)LWIP_MIN((double)window_room_bytes, paced_room_bytes);
+}
+
+/* What was sent stays there until all before it has arrived, and a lost segment takes a round trip more (Linux: as much). */
+static uint32_t buffer_bytes(const struct tcp_pcb *pcb)
+{
+	return 3 * pcb->cwnd;
 }
 
 /* What the path is. */
@@ -354,4 +360,4 @@ static void undo(struct tcp_pcb *pcb)
 }
 
 const struct congestion congestion_model = {on_sent, begin, probe_repaired, collapse, on_delivered, on_rtt, restore_window, undo,
-					    room_bytes};
+					    room_bytes, buffer_bytes};

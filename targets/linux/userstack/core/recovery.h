@@ -101,6 +101,7 @@ struct recovery {
 	unsigned int start_round_samples;
 	double cubic_max, cubic_origin, cubic_reno, cubic_k_s;
 	uint64_t cubic_epoch_us;
+	bool program_waits; /* for room in its buffer: it has more to send */
 	struct delivery delivery;
 	struct congestion_model_state model;
 
