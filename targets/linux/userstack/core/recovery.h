@@ -105,6 +105,9 @@ struct recovery {
 	struct delivery delivery;
 	struct congestion_model_state model;
 
+	/* Of what waits out of order: its last segment, while anything waits and this is known, and at most so many buffers. */
+	struct tcp_seg *waiting_last;
+	uint32_t waiting_pbufs;
 	struct recovery_range duplicate; /* that our next acknowledgement tells (D-SACK); empty: none */
 	struct recovery_counts counts;
 };
