@@ -29,6 +29,7 @@
 #define LATE_US 800.0
 #define QUANTUM_MAX_BYTES 65536
 #define QUANTUM_SEGMENTS 2
+#define RATE_ROUNDS 10
 #define EXTRA_ROUNDS 5
 #define EXTRA_MAX_S 0.1
 
@@ -129,8 +130,15 @@ static void take_round(struct tcp_pcb *pcb, const struct delivery_sample *sample
 		model->round_end_bytes = pcb->recovery.delivery.delivered_bytes;
 }
 
+/* Round trips as they are, not the least one: on a LAN ten of that are over while a thread waits for its processor. */
 static void take_rate(struct congestion_model_state *model, const struct delivery_sample *sample)
 {
+	/* Without a rate of their own, as of a program that does not send, they say nothing against those before. */
+	if (model->round_begins && ++model->rate_rounds >= RATE_ROUNDS && model->rates_bytes_per_s[0] > 0) {
+		model->rate_rounds = 0;
+		model->rates_bytes_per_s[1] = model->rates_bytes_per_s[0];
+		model->rates_bytes_per_s[0] = 0;
+	}
 	if (!sample->limited || sample->bytes_per_s >= rate_bytes_per_s(model))
 		model->rates_bytes_per_s[0] = LWIP_MAX(model->rates_bytes_per_s[0], sample->bytes_per_s);
 }
@@ -188,11 +196,6 @@ static void begin_gain(struct congestion_model_state *model, unsigned int gain, 
 {
 	model->gain = gain;
 	model->gain_at_us = now_us;
-	/* A cycle without a rate of its own, as of a program that does not send, says nothing against the one before. */
-	if (gain == GAIN_UP && model->rates_bytes_per_s[0] > 0) {
-		model->rates_bytes_per_s[1] = model->rates_bytes_per_s[0];
-		model->rates_bytes_per_s[0] = 0;
-	}
 }
 
 /* Connections that share a path do not probe it together: each begins anywhere in the cycle, but not with less. */

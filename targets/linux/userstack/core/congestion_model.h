@@ -11,8 +11,9 @@ struct congestion_model_state {
 	uint64_t round_end_bytes; /* a round trip ends when what is sent with so much delivered arrives */
 	bool round_begins;
 
-	/* The path: the largest rate of this cycle of gains and of the one before, the least round trip. */
+	/* The path: the largest rate of the last round trips and of as many before, the least round trip. */
 	double rates_bytes_per_s[2];
+	unsigned int rate_rounds;
 	uint64_t min_rtt_us, min_rtt_at_us, last_rtt_us;
 	bool began_idle; /* nothing was in flight before what is not yet acknowledged */
 
