@@ -81,7 +81,8 @@ def most_held_bytes(stack_of: StackMaker, control: int, set_bytes: int = 0) -> i
     if set_bytes:
         sender.set(SEND_BYTES, set_bytes)
     receiver, most, data = None, 0, bytes(65536)
-    ways: list[deque[list[bytes]]] = [deque([[]] * (LONG_US // 1000)) for _ in ends]
+    none: list[bytes] = []
+    ways = [deque([none] * (LONG_US // 1000)) for _ in ends]
     for _ in range(600):
         for end, way in zip(ends, ways, strict=True):
             way.append(end.take())
