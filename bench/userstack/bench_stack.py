@@ -6,9 +6,9 @@ same losses), doubles and disorders them (a relay). Offloads are off at all ends
 be another loss. The kernel's congestion control is cubic; where bulk is lost also BBR, which is what one
 would choose for bulk over such a line.
 
-goodput        by turns at 1 % and at 5 % loss both ways, each transfer ended after some seconds, by the
-               user-mode stack, by the kernel's with BBR and with cubic; and 1 GB at 0.1 % with 0.1 % doubled
-               and disordered. Every byte is compared
+goodput        by turns at 1 % and at 5 % loss both ways, and at 1 % with 20 ms each way, each transfer ended
+               after some seconds, by both stacks, each with BBR and with cubic; and 1 GB at 0.1 % with 0.1 %
+               doubled and disordered. Every byte is compared
 lone           messages of 500 B every 10 ms; one of 20 is lost: what is added to its way
 replay         the 12-producer pattern: at 0.1 % and 0.2 % loss both ways, and without loss while programs of
                ordinary priority keep both CPUs busy, or send each other bulk by the same stack. Of the
@@ -41,7 +41,7 @@ from bench.lab.pair import PRIORITY, PROGRAM
 from bench.lab.processes import last_object
 from bench.lab.replay import NS_PER_S, Run, answer, daq_pattern
 from bench.lab.report import RUNS_MIN, Bar, alternate, publish, say, steal_ms
-from bench.userstack.line import KERNEL, KERNEL_BBR, PRODUCERS, RECEIVER_ADDRESS, USER, Line
+from bench.userstack.line import KERNEL, KERNEL_BBR, PRODUCERS, RECEIVER_ADDRESS, USER, USER_BBR, Line
 from tests.traffic_gen.lab import tai_ns
 
 PORT, BULK_PORT = "7000", "7100"
@@ -54,6 +54,8 @@ BUSY_POLL_US = 1_000_000
 MB = 1_000_000
 LOSING_ENDS = 2
 """Seeds of a line: each end loses by its own."""
+LOSSY_PATHS = {"1_percent": (1, 0), "5_percent": (5, 0), "1_percent_20_ms": (1, 20_000)}
+"""Of bulk: loss in percent, delay in us, each way."""
 SLACK_S = 60.0
 Load = Callable[[Line, str], AbstractContextManager[None]]
 """What goes on beside a replay, by the line and the stack of that."""
@@ -64,6 +66,7 @@ P999 = 99.9
 BARS = {
     "goodput_5_percent_bbr_ratio": Bar(1.0, at_least=True),
     "goodput_1_percent_bbr_ratio": Bar(1.0, at_least=True),
+    "goodput_1_percent_20_ms_bbr_ratio": Bar(0.8, at_least=True),
     "goodput_disorder_ratio": Bar(0.8, at_least=True),
     "wrong_words": Bar(0),
     "lone_added_ms": Bar(5),
@@ -131,10 +134,10 @@ def goodput_mb_per_s(line: Line, stack: str, size_bytes: int, limit_s: float) ->
 
 
 def cut_goodput_mb_per_s(
-    line: Line, stack: str, seconds: int, loss_ppm: int, seeds: Iterator[int]
+    line: Line, stack: str, seconds: int, loss_ppm: int, seeds: Iterator[int], delay_us: int = 0
 ) -> tuple[float, int]:
     """Send for some seconds at a loss; return MB/s until all has come, and how many words came wrong."""
-    with lossy(line, loss_ppm, next(seeds)), line.joined():
+    with lossy(line, loss_ppm, next(seeds)), line.joined(delay_us=delay_us):
         came, _ = exchange(line, stack, ["sink"], ["source", ENDLESS_BYTES, seconds], seconds + SLACK_S)
     return rate_of(last_object(came))
 
@@ -144,10 +147,10 @@ def rate_of(result: Json) -> tuple[float, int]:
     return result["bytes"] / MB / result["seconds"], result["wrong"]
 
 
-def bulk_by_loss(line: Line, options: Options) -> dict[int, dict[str, list[tuple[float, int]]]]:
-    """Return goodput and wrong words by loss in percent and stack, each stack meeting the same losses."""
+def bulk_by_loss(line: Line, options: Options) -> dict[str, dict[str, list[tuple[float, int]]]]:
+    """Return goodput and wrong words by path and stack, each stack meeting the same losses."""
     return {
-        percent: alternate(
+        name: alternate(
             {
                 stack: partial(
                     cut_goodput_mb_per_s,
@@ -156,13 +159,14 @@ def bulk_by_loss(line: Line, options: Options) -> dict[int, dict[str, list[tuple
                     options.cut_seconds,
                     10_000 * percent,
                     count(options.seed, LOSING_ENDS),
+                    delay_us,
                 )
-                for stack in (KERNEL, KERNEL_BBR, USER)
+                for stack in (KERNEL, KERNEL_BBR, USER, USER_BBR)
             },
             options.runs,
-            f"bulk at {percent} % loss",
+            f"bulk, {name}",
         )
-        for percent in (1, 5)
+        for name, (percent, delay_us) in LOSSY_PATHS.items()
     }
 
 
@@ -348,15 +352,15 @@ def told(name: str, results: Mapping[str, Sequence[Replayed]]) -> dict[str, floa
     return figures
 
 
-def bulk_figures(bulk_runs: Mapping[int, Mapping[str, Sequence[tuple[float, int]]]]) -> dict[str, float]:
-    """Return medians of goodput, and their ratios to the kernel's."""
+def bulk_figures(bulk_runs: Mapping[str, Mapping[str, Sequence[tuple[float, int]]]]) -> dict[str, float]:
+    """Return medians of goodput, and their ratios to the kernel's by the same congestion control."""
     figures: dict[str, float] = {}
-    for percent, by_stack in bulk_runs.items():
+    for name, by_stack in bulk_runs.items():
         usual = {stack: statistics.median(value for value, _ in runs) for stack, runs in by_stack.items()}
         figures |= {
-            f"goodput_{percent}_percent_bbr_ratio": usual[USER] / usual[KERNEL_BBR],
-            f"goodput_{percent}_percent_cubic_ratio": usual[USER] / usual[KERNEL],
-            **{f"goodput_{percent}_percent_{stack}_mb_per_s": value for stack, value in usual.items()},
+            f"goodput_{name}_bbr_ratio": usual[USER_BBR] / usual[KERNEL_BBR],
+            f"goodput_{name}_cubic_ratio": usual[USER] / usual[KERNEL],
+            **{f"goodput_{name}_{stack}_mb_per_s": value for stack, value in usual.items()},
         }
     return figures
 
@@ -402,7 +406,8 @@ def measure(options: Options) -> tuple[dict[str, float], dict[str, object]]:
     figures = {
         **bulk_figures(heavy),
         "goodput_disorder_ratio": slight[USER][0] / slight[KERNEL][0],
-        "wrong_words": sum(w for by_stack in heavy.values() for _, w in by_stack[USER]) + slight[USER][1],
+        "wrong_words": slight[USER][1]
+        + sum(w for by_stack in heavy.values() for stack in (USER, USER_BBR) for _, w in by_stack[stack]),
         "lone_added_ms": statistics.median(added[USER]),
         "loss_p999_ratio": p999_ratio(lossy_replays),
         "load_p999_ratio": p999_ratio(loaded),

@@ -20,8 +20,8 @@ from hw.virtual.network import PRODUCER_SYSCTLS, run, set_sysctls
 BUILD = REPOSITORY / ".build" / "linux" / "targets" / "linux" / "userstack"
 SERVICE, ACCEL = BUILD / "service" / "bw-stackd", BUILD / "accel" / "bw-accel"
 HERE = Path(__file__).parent
-KERNEL, KERNEL_BBR, USER = "kernel", "kernel-bbr", "user"
-"""The kernel's stack by cubic, by BBR, and the user-mode stack."""
+KERNEL, KERNEL_BBR, USER, USER_BBR = "kernel", "kernel-bbr", "user", "user-bbr"
+"""The kernel's stack by cubic, by BBR, and the user-mode stack by both."""
 CONTROL_KEY = "net.ipv4.tcp_congestion_control"
 CONGESTION_CONTROL, BBR = PRODUCER_SYSCTLS[CONTROL_KEY], "bbr"
 PRODUCERS = 12
@@ -59,6 +59,7 @@ class Line(Namespaces):
     def _compile(self) -> None:
         self.stream = compile_c(HERE / "stream.c", self.folder / "stream")
         self._disorder = compile_c(HERE / "disorder.c", self.folder / "disorder")
+        self._delay = compile_c(HERE / "delay.c", self.folder / "delay", "-D_GNU_SOURCE")
         header = compile_bpf(HERE / "drop_xdp.c", "line", self.folder / "drop_program.h")
         targets = REPOSITORY / "targets" / "linux"
         includes = [f"-I{header.parent}", f"-I{targets}", f"-I{HERE}"]
@@ -87,7 +88,7 @@ class Line(Namespaces):
 
         Args:
             namespace: The sender's or the receiver's.
-            stack: KERNEL, KERNEL_BBR or USER.
+            stack: KERNEL, KERNEL_BBR, USER or USER_BBR.
             argv: Of the program.
             name: Of its answer's file.
             busy_poll_us: Of the user-mode stack.
@@ -97,16 +98,21 @@ class Line(Namespaces):
         words: list[str] = []
         control = BBR if stack == KERNEL_BBR else CONGESTION_CONTROL
         set_sysctls(namespace, {CONTROL_KEY: control})  # a socket has what its namespace had when it was made
-        if stack == USER:
-            busy = ["--busy-poll-us", str(busy_poll_us)] if busy_poll_us else []
-            words = [str(ACCEL), "--socket", str(self.socket(namespace)), *busy, "--"]
+        if stack in {USER, USER_BBR}:
+            options = ["--busy-poll-us", str(busy_poll_us)] if busy_poll_us else []
+            options += ["--congestion", "bbr"] if stack == USER_BBR else []
+            words = [str(ACCEL), "--socket", str(self.socket(namespace)), *options, "--"]
         return self.start(namespace, [*words, *argv], cpu, priority, name)
 
     @contextmanager
     def joined(
-        self, duplicate_ppm: int = 0, reorder_ppm: int = 0, seed: int = 1
+        self, duplicate_ppm: int = 0, reorder_ppm: int = 0, seed: int = 1, delay_us: int = 0
     ) -> Generator[None, None, None]:
-        """Join the two halves: by a bridge, or by a relay that doubles and disorders."""
+        """Join the two halves: by a bridge, by a relay that doubles and disorders, or by one that delays."""
+        if delay_us:
+            with self._impairment([str(self._delay), "ms", "mr", str(delay_us)], "delay"):
+                yield
+            return
         if duplicate_ppm or reorder_ppm:
             argv = [str(self._disorder), "ms", "mr", str(duplicate_ppm), str(reorder_ppm), str(seed)]
             with self._impairment(argv, "disorder"):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node.h"
 
+#include "congestion.h"
 #include "hooks.h"
 #include "lwip/init.h"
 #include "lwip/ip.h"
@@ -211,8 +212,10 @@ static size_t send_some(const uint8_t *data, size_t size_bytes)
 			break;
 		done += part;
 	}
-	if (connection)
+	if (connection) {
+		connection->recovery.program_waits = done < size_bytes;
 		tcp_output(connection);
+	}
 	return done;
 }
 
@@ -253,6 +256,11 @@ static struct recovery recovery_of_connection(void)
 	return connection ? connection->recovery : (struct recovery){0};
 }
 
+static void use_model(void)
+{
+	congestion_wanted = &congestion_model;
+}
+
 static void hold(int holds)
 {
 	held = holds != 0;
@@ -265,4 +273,4 @@ static void hold(int holds)
 }
 
 const struct node node = {begin, begin_listening, begin_connecting, send_some, close_sending, input, advance, next_us, recovery_of_connection,
-			  &recovery_limits, hold};
+			  &recovery_limits, use_model, hold};

@@ -31,6 +31,8 @@ struct node {
 	uint64_t (*next_us)(void);
 	struct recovery (*recovery)(void);
 	struct recovery_limits *limits;
+	/** Connections are controlled by the model of the path, not by the window. */
+	void (*use_model)(void);
 	/** Take no more data from the connection: its window fills up; or take what waits and go on. */
 	void (*hold)(int holds);
 };

@@ -21,7 +21,7 @@
 
 static struct {
 	uint64_t bytes, seed, queue_packets, mtu_bytes, message_bytes, messages, interval_us, limit_s, initial_sequence, reorder_us, delay_us,
-		outage_at_us, outage_us, hold_at_us, hold_us, slower_at_us, slower_us, ack_delay_us, without_sack, close, ipv6;
+		outage_at_us, outage_us, hold_at_us, hold_us, slower_at_us, slower_us, ack_delay_us, without_sack, close, ipv6, model;
 	double rate_bit_per_s, loss, loss_back, duplicate, reorder;
 } options = {.bytes = 20000000, .seed = 1, .queue_packets = 256, .mtu_bytes = 1500, .interval_us = 10000, .limit_s = 600,
 	     .initial_sequence = UINT64_MAX, .reorder_us = 50, .delay_us = 50, .ack_delay_us = 100, .rate_bit_per_s = 1e9};
@@ -181,18 +181,23 @@ static bool during(uint64_t at_us, uint64_t duration_us)
 	return open_for_sending && duration_us > 0 && since_us >= at_us && since_us - at_us < duration_us;
 }
 
+static uint64_t frame_ns_of(size_t size_bytes)
+{
+	return (uint64_t)((double)(size_bytes + FRAME_BYTES) * 8e9 / options.rate_bit_per_s);
+}
+
 static void host_output(int end, uint8_t *packet, size_t size_bytes)
 {
-	uint64_t frame_ns = (uint64_t)((double)(size_bytes + FRAME_BYTES) * 8e9 / options.rate_bit_per_s), at_monotonic_ns;
+	uint64_t queue_ns = options.queue_packets * frame_ns_of(options.mtu_bytes), at_monotonic_ns;
 
 	packets[end]++;
 	if (free_monotonic_ns[end] < now_monotonic_ns)
 		free_monotonic_ns[end] = now_monotonic_ns;
-	if (free_monotonic_ns[end] - now_monotonic_ns > options.queue_packets * frame_ns + options.queue_packets * 10) {
+	if (free_monotonic_ns[end] - now_monotonic_ns > queue_ns) {
 		full_packets[end]++;
 		return;
 	}
-	free_monotonic_ns[end] += frame_ns;
+	free_monotonic_ns[end] += frame_ns_of(size_bytes);
 	at_monotonic_ns = free_monotonic_ns[end] + options.delay_us * 1000;
 	if (during(options.slower_at_us, UINT64_MAX))
 		at_monotonic_ns += options.slower_us * 1000;
@@ -381,7 +386,7 @@ static void take_option(const char *name, const char *text)
 		   {"--hold-at-us", &options.hold_at_us, NULL}, {"--hold-us", &options.hold_us, NULL},
 		   {"--slower-at-us", &options.slower_at_us, NULL}, {"--slower-us", &options.slower_us, NULL},
 		   {"--ack-delay-us", &options.ack_delay_us, NULL}, {"--without-sack", &options.without_sack, NULL},
-		   {"--close", &options.close, NULL}, {"--ipv6", &options.ipv6, NULL},
+		   {"--close", &options.close, NULL}, {"--ipv6", &options.ipv6, NULL}, {"--model", &options.model, NULL},
 		   {"--initial-sequence", &options.initial_sequence, NULL}, {"--reorder-us", &options.reorder_us, NULL},
 		   {"--delay-us", &options.delay_us, NULL}, {"--rate-bit-per-s", NULL, &options.rate_bit_per_s}, {"--loss", NULL, &options.loss},
 		   {"--loss-back", NULL, &options.loss_back}, {"--duplicate", NULL, &options.duplicate}, {"--reorder", NULL, &options.reorder}};
@@ -440,6 +445,8 @@ int main(int argc, char **argv)
 	}
 	if (!latencies_us || !nodes[0] || !nodes[1] || nodes[0] == nodes[1])
 		die(argv[2], "is no other end");
+	for (int end = 0; end < 2 && options.model; end++)
+		nodes[end]->use_model();
 	for (int end = 0; end < 2; end++)
 		nodes[end]->begin(&host, end, (unsigned int)options.mtu_bytes, options.ipv6 != 0);
 	nodes[1]->limits->ack_delay_us = options.ack_delay_us;

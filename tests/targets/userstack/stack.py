@@ -175,6 +175,7 @@ class Stack:
             ("stack_add_address", c_int, (POINTER(_Address),)),
             ("stack_remove_address", c_int, (POINTER(_Address),)),
             ("stack_set_mtu", c_int, (c_size_t,)),
+            ("stack_set_congestion", None, (c_int,)),
             ("stack_set_source", None, (c_void_p, POINTER(_Address))),
             ("stack_counts", None, (POINTER(_Counts),)),
         ):

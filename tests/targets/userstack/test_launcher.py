@@ -122,12 +122,15 @@ def test_a_program_has_the_library_and_no_parent_but_ours(accel: Accel) -> None:
 def test_what_it_is_told_is_passed_on(accel: Accel) -> None:
     other = local_library("libbw-stack.so")
     accel.environment = {"LD_PRELOAD": str(other), "KEPT": "as it was", "BW_ACCEL_ONLY": "7"}
-    done = accel.run("--only", "tcp:5000-5100,10.77.0.0/24", "--busy-poll-us=50", "env")
+    done = accel.run(
+        "--only", "tcp:5000-5100,10.77.0.0/24", "--busy-poll-us=50", "--congestion", "bbr", "env"
+    )
     variables = dict(line.split("=", 1) for line in done.stdout.splitlines())
     assert variables["LD_PRELOAD"] == f"{accel.library.resolve()}:{other}"
     assert variables["BW_ACCEL_SOCKET"] == str(accel.socket)
     assert variables["BW_ACCEL_ONLY"] == "tcp:5000-5100,10.77.0.0/24"
     assert variables["BW_ACCEL_BUSY_POLL_US"] == "50"
+    assert variables["BW_ACCEL_CONGESTION"] == "bbr"
     assert variables["KEPT"] == "as it was"
     accel.environment = {}
     variables = dict(line.split("=", 1) for line in accel.run("env").stdout.splitlines())
@@ -364,6 +367,7 @@ def test_a_library_that_is_none_is_refused(accel: Accel, tmp_path: Path) -> None
         (["-x", "/bin/true"], 'surplus argument "-x" (see --help)'),
         (["--busy-poll-us", "x", "/bin/true"], '--busy-poll-us: "x" is not a number; allowed: 0..1000000'),
         (["--busy-poll-us", "1000001", "/bin/true"], "is out of range; allowed: 0..1000000"),
+        (["--congestion", "reno", "/bin/true"], '--congestion: "reno" is unknown; allowed: cubic, bbr'),
         (["--busy-poll-us"], "--busy-poll-us needs a value: N"),
         (
             ["--only", "80,http,90", "/bin/true"],
@@ -388,5 +392,11 @@ def test_help_has_the_grammar(accel: Accel) -> None:
     done = accel.run("--help", bare=True)
     assert (done.returncode, done.stderr) == (DONE, "")
     assert "ENTRY: [tcp:|udp:] and PORT, PORT-PORT or ADDRESS[/BITS]" in done.stdout
-    for option in ("--socket PATH", "--busy-poll-us N", "--only LIST", "--library PATH"):
+    for option in (
+        "--socket PATH",
+        "--busy-poll-us N",
+        "--only LIST",
+        "--congestion cubic|bbr",
+        "--library PATH",
+    ):
         assert option in done.stdout

@@ -3,41 +3,21 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-BUILD = Path(__file__).resolve().parents[3] / ".build" / "linux" / "tests" / "targets" / "userstack"
+from tests.targets.userstack import simulation
+from tests.targets.userstack.simulation import BULK_BYTES, LINE_BYTES_PER_S, MODEL, WINDOW, carry, simulate
+
 SEGMENT_BYTES = 1460
 SEGMENT_BYTES_IPV6 = 1440
-LINE_BYTES_PER_S = 118_700_000  # of 1 Gbit/s, in segments of 1460 bytes
 ADDED_MAX_US = 5000
-BULK_BYTES = 20_000_000
 FEW_BYTES = 5_000_000
 
 
-def simulate(*drops: str, **options: float) -> dict[str, Any]:
-    """Run the simulator, which loses what `drops` say: OFFSETxTIMES."""
-    command = [str(BUILD / f"userstack-{name}") for name in ("simulate", "end-first.so", "end-second.so")]
-    for drop in drops:
-        command += ["--drop", drop]
-    for name, value in options.items():
-        command += ["--" + name.replace("_", "-"), str(value)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)
-    assert done.returncode in (0, 1), done.stderr
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
-
-
-def carry(**options: float) -> dict[str, Any]:
-    """Carry 20 MB, or `bytes`, at 1 Gbit/s, 50 us each way, and check every byte."""
-    options = {"bytes": BULK_BYTES, **options}
-    result = simulate(**options)
-    assert (result["received_bytes"], result["wrong_bytes"], result["error"]) == (options["bytes"], 0, 0)
-    return result
+@pytest.fixture(params=[WINDOW, MODEL], ids=["window", "model"], autouse=True)
+def _by_both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses are found and repaired alike, whatever controls how much is sent."""
+    monkeypatch.setattr(simulation, "control", request.param)
 
 
 def added_us(message_bytes: int, offset: int, times: int = 1, *, messages: int = 20, **options: float) -> int:
@@ -99,6 +79,12 @@ def test_a_lost_end_of_a_message(lost: int) -> None:
     assert (result["lost_packets"][0], result["wrong_bytes"]) == (lost, 0)
     assert result["max_us"] - result["median_us"] <= ADDED_MAX_US
     assert result["sender"]["by_timeout"] == 0
+
+
+def test_the_end_of_a_message_fits_into_a_queue_with_room() -> None:
+    """The simulated queue is as long for its small last segment as for those before it."""
+    result = simulate(messages=100, message_bytes=640_000)
+    assert max(result["latencies_us"][10:]) < result["median_us"] + 500
 
 
 def test_random_loss_of_a_stream() -> None:

@@ -22,12 +22,13 @@
 #define SOCKET_VARIABLE "BW_ACCEL_SOCKET"
 #define BUSY_POLL_VARIABLE "BW_ACCEL_BUSY_POLL_US"
 #define ONLY_VARIABLE "BW_ACCEL_ONLY"
+#define CONGESTION_VARIABLE "BW_ACCEL_CONGESTION"
 #define PRELOAD_VARIABLE "LD_PRELOAD"
 
 enum { SCRIPTS_MAX = 4, BUSY_POLL_MAX_US = 1000000, NUMBER_BYTES = 24 };
 
 struct launch {
-	const char *socket, *only, *library;
+	const char *socket, *only, *congestion, *library;
 	int64_t busy_poll_us; /* -1: as the environment has it */
 	char path[LAUNCH_PATH_BYTES], library_path[LAUNCH_PATH_BYTES], socket_path[LAUNCH_PATH_BYTES];
 	struct program_file library_file;
@@ -83,6 +84,8 @@ static int read_options(struct launch *launch, int argc, char **argv)
 		  .argument = "N", .help = "who waits looks for packets so long before it sleeps (default " BUSY_POLL_VARIABLE ", else 0)" },
 		{ .name = "only", .kind = OPTION_TEXT, .target = &launch->only, .argument = "LIST",
 		  .help = "take these sockets alone (default " ONLY_VARIABLE ", else all)" },
+		{ .name = "congestion", .kind = OPTION_TEXT, .target = &launch->congestion, .argument = "cubic|bbr",
+		  .help = "what says how much connections send (default " CONGESTION_VARIABLE ", else cubic)" },
 		{ .name = "library", .kind = OPTION_TEXT, .target = &launch->library, .argument = "PATH",
 		  .help = "of " LIBRARY " (default beside this program, else in ../lib)" },
 		{ .name = NULL },
@@ -113,6 +116,16 @@ static int check_only(const struct launch *launch)
 	return refuse(EXIT_BAD_INPUT, "%s: \"%.*s\" is %s; allowed: %s", name, (int)strcspn(wrong, ","), wrong,
 		      err == -ERANGE ? "out of range (ports 1..65535, the second not below the first; bits 0..32 or 0..128)" : "no entry",
 		      grammar);
+}
+
+static int check_congestion(const struct launch *launch)
+{
+	const char *name = launch->congestion ? "--congestion" : CONGESTION_VARIABLE;
+	const char *text = launch->congestion ? launch->congestion : getenv(CONGESTION_VARIABLE);
+
+	if (!text || (!*text && !launch->congestion) || strcmp(text, "cubic") == 0 || strcmp(text, "bbr") == 0)
+		return 0;
+	return refuse(EXIT_BAD_INPUT, "%s: \"%s\" is unknown; allowed: cubic, bbr", name, text);
 }
 
 /* The library. */
@@ -285,6 +298,8 @@ static int set_environment(const struct launch *launch)
 		err = launch_set_variable(BUSY_POLL_VARIABLE, number);
 	if (!err && launch->only)
 		err = launch_set_variable(ONLY_VARIABLE, launch->only);
+	if (!err && launch->congestion)
+		err = launch_set_variable(CONGESTION_VARIABLE, launch->congestion);
 	return err;
 }
 
@@ -324,6 +339,7 @@ int main(int argc, char **argv)
 	if (argc < 1)
 		return refuse(EXIT_BAD_INPUT, "no PROGRAM is named (see --help)");
 	err = check_only(&launch);
+	err = err ? err : check_congestion(&launch);
 	err = err ? err : find_library(&launch);
 	err = err ? err : read_library(&launch);
 	err = err ? err : find_program(&launch, argv[0]);

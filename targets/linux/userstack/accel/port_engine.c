@@ -213,6 +213,16 @@ static void read_busy_poll(void)
 	engine.busy_poll_us = text && *text && !*end && value <= BUSY_POLL_MAX_US ? value : 0;
 }
 
+static void read_congestion(void)
+{
+	const char *text = getenv("BW_ACCEL_CONGESTION");
+	bool model = text && strcmp(text, "bbr") == 0;
+
+	if (text && *text && !model && strcmp(text, "cubic") != 0)
+		say("BW_ACCEL_CONGESTION: \"%s\" is neither cubic nor bbr: it is cubic", text);
+	stack_set_congestion(model ? STACK_BBR : STACK_CUBIC);
+}
+
 /* Begin with what the service has given. */
 static int begin_with(int service, int packets, int memory, const struct stackd_answer *hello)
 {
@@ -229,6 +239,7 @@ static int begin_with(int service, int packets, int memory, const struct stackd_
 	neighbours_begin(&neighbours);
 	interface_begin(hello);
 	read_busy_poll();
+	read_congestion();
 	page_fill(frames_rings());
 	engine.state = RUNNING;
 	return 0;

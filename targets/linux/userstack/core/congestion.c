@@ -48,7 +48,8 @@ static void reduce(struct tcp_pcb *pcb)
 	pcb->ssthresh = LWIP_MAX((tcpwnd_size_t)(pcb->cwnd * CUBIC_BETA), (tcpwnd_size_t)THRESHOLD_SEGMENTS * pcb->mss);
 }
 
-void congestion_begin(struct tcp_pcb *pcb)
+/* The threshold falls, and the rate is brought there. */
+static void begin_reduction(struct tcp_pcb *pcb)
 {
 	struct recovery *recovery = &pcb->recovery;
 
@@ -58,11 +59,30 @@ void congestion_begin(struct tcp_pcb *pcb)
 	recovery->rate_sent_bytes = 0;
 }
 
-void congestion_collapse(struct tcp_pcb *pcb, bool first)
+static void begin(struct tcp_pcb *pcb)
+{
+	begin_reduction(pcb);
+	pcb->cwnd = LWIP_MAX(pcb->recovery.in_flight_bytes, 1);
+}
+
+static void probe_repaired(struct tcp_pcb *pcb)
+{
+	begin_reduction(pcb);
+	pcb->cwnd = LWIP_MIN(pcb->cwnd, pcb->ssthresh);
+}
+
+static void collapse(struct tcp_pcb *pcb, bool first)
 {
 	if (first)
 		reduce(pcb);
 	pcb->cwnd = pcb->mss;
+}
+
+static uint64_t on_sent(struct tcp_pcb *pcb, uint32_t size_bytes, uint64_t now_us)
+{
+	(void)now_us;
+	pcb->recovery.rate_sent_bytes += size_bytes;
+	return 0;
 }
 
 static void reduce_rate(struct tcp_pcb *pcb, uint32_t delivered_bytes)
@@ -102,7 +122,7 @@ static void grow_cubic(struct tcp_pcb *pcb, uint32_t delivered_bytes, uint64_t n
 	pcb->cwnd = (tcpwnd_size_t)(LWIP_MAX(window, recovery->cubic_reno) * pcb->mss + 0.5);
 }
 
-void congestion_on_delivered(struct tcp_pcb *pcb, uint32_t delivered_bytes, uint32_t flight_bytes, uint64_t now_us)
+static void on_delivered(struct tcp_pcb *pcb, uint32_t delivered_bytes, uint32_t flight_bytes, uint64_t now_us)
 {
 	struct recovery *recovery = &pcb->recovery;
 	bool slow_start = pcb->cwnd < pcb->ssthresh;
@@ -121,11 +141,13 @@ void congestion_on_delivered(struct tcp_pcb *pcb, uint32_t delivered_bytes, uint
 	pcb->cwnd = LWIP_MIN(pcb->cwnd, (tcpwnd_size_t)TCP_SND_BUF * 2);
 }
 
-void congestion_on_rtt(struct tcp_pcb *pcb, uint64_t rtt_us, uint32_t ack)
+/* Slow start ends when a queue builds up. */
+static void on_rtt(struct tcp_pcb *pcb, uint64_t rtt_us, uint32_t ack, uint64_t now_us)
 {
 	struct recovery *recovery = &pcb->recovery;
 	uint64_t queue_us = LWIP_MIN(LWIP_MAX(recovery->min_rtt_us / 8, QUEUE_MIN_US), QUEUE_MAX_US);
 
+	(void)now_us;
 	if (pcb->cwnd >= pcb->ssthresh)
 		return;
 	if (recovery->start_round_samples == 0 || TCP_SEQ_GEQ(ack, recovery->start_round_end)) {
@@ -139,13 +161,13 @@ void congestion_on_rtt(struct tcp_pcb *pcb, uint64_t rtt_us, uint32_t ack)
 		pcb->ssthresh = pcb->cwnd;
 }
 
-void congestion_end(struct tcp_pcb *pcb)
+static void end(struct tcp_pcb *pcb)
 {
 	if (pcb->recovery.state == RECOVERY_FAST)
 		pcb->cwnd = pcb->ssthresh;
 }
 
-void congestion_undo(struct tcp_pcb *pcb)
+static void undo(struct tcp_pcb *pcb)
 {
 	struct recovery *recovery = &pcb->recovery;
 
@@ -153,4 +175,33 @@ void congestion_undo(struct tcp_pcb *pcb)
 	pcb->ssthresh = LWIP_MAX(pcb->ssthresh, recovery->undo_threshold_bytes);
 	recovery->cubic_epoch_us = 0;
 	recovery->undo_possible = false;
+}
+
+uint32_t congestion_room_bytes(const struct tcp_pcb *pcb)
+{
+	uint32_t in_flight_bytes = pcb->recovery.in_flight_bytes;
+
+	return pcb->cwnd > in_flight_bytes ? pcb->cwnd - in_flight_bytes : 0;
+}
+
+static uint32_t room_bytes(const struct tcp_pcb *pcb, uint64_t now_us)
+{
+	(void)now_us;
+	return congestion_room_bytes(pcb);
+}
+
+static uint32_t buffer_bytes(const struct tcp_pcb *pcb)
+{
+	(void)pcb;
+	return 0;
+}
+
+const struct congestion congestion_window = {on_sent, begin, probe_repaired, collapse, on_delivered, on_rtt, end, undo, room_bytes,
+					     buffer_bytes};
+const struct congestion *congestion_wanted = &congestion_window;
+
+/* Without SACK nobody knows what has arrived, so that there is no rate. */
+const struct congestion *congestion_of(const struct tcp_pcb *pcb)
+{
+	return pcb->flags & TF_SACK ? congestion_wanted : &congestion_window;
 }

@@ -74,6 +74,17 @@ static void take_lone_ack(struct recovery *recovery, uint64_t rtt_us)
 	recovery->lone_acks = LWIP_MIN(recovery->lone_acks + 1, LONE_ACKS);
 }
 
+struct tcp_seg *recovery_missing_from(struct tcp_seg *seg)
+{
+	struct tcp_seg *missing = seg;
+
+	while (missing && missing->mark.flags & SACKED)
+		missing = missing->mark.beyond ? missing->mark.beyond : missing->next;
+	if (seg != missing)
+		seg->mark.beyond = missing;
+	return missing;
+}
+
 void recovery_mark_lost(struct recovery *recovery, struct tcp_seg *seg, uint8_t cause)
 {
 	seg->mark.flags = (uint8_t)(seg->mark.flags | LOST | cause);
@@ -117,10 +128,13 @@ void recovery_find_lost(struct tcp_pcb *pcb, uint64_t now_us)
 	uint64_t wait_us = recovery->rack_rtt_us + recovery_reorder_window_us(recovery);
 
 	recovery->reorder_waits = false;
-	for (struct tcp_seg *seg = pcb->unacked; seg; seg = seg->next) {
+	for (struct tcp_seg *seg = recovery_missing_from(pcb->unacked); seg; seg = recovery_missing_from(seg->next)) {
 		uint64_t due_us = seg->mark.sent_us + wait_us;
 
-		if (seg->mark.flags & (SACKED | LOST) || !sent_before_arrived(recovery, seg))
+		/* What lies behind one that was sent once was sent later, too. */
+		if (!sent_before_arrived(recovery, seg) && !(seg->mark.flags & RESENT))
+			break;
+		if (seg->mark.flags & LOST || !sent_before_arrived(recovery, seg))
 			continue;
 		if (due_us <= now_us) {
 			recovery_mark_lost(recovery, seg, 0);
@@ -137,18 +151,17 @@ void recovery_begin(struct tcp_pcb *pcb)
 
 	if (recovery->lost_bytes == 0 || recovery->state != RECOVERY_OPEN)
 		return;
-	congestion_begin(pcb);
+	congestion_of(pcb)->begin(pcb);
 	recovery->state = RECOVERY_FAST;
 	recovery->recovery_end = pcb->snd_nxt;
 	recovery->force = true;
-	pcb->cwnd = LWIP_MAX(recovery->in_flight_bytes, 1);
 }
 
 static void end_recovery(struct tcp_pcb *pcb)
 {
 	struct recovery *recovery = &pcb->recovery;
 
-	congestion_end(pcb);
+	congestion_of(pcb)->end(pcb);
 	recovery->state = RECOVERY_OPEN;
 	if (recovery->reorder_keep > 0 && --recovery->reorder_keep == 0)
 		recovery->reorder_quarters = 0;
@@ -176,6 +189,7 @@ static void take_arrival(struct recovery *recovery, struct tcp_seg *seg, uint64_
 		recovery->in_flight_bytes -= size_of(seg);
 	seg->mark.flags = (uint8_t)((seg->mark.flags & ~(LOST | BY_TIMEOUT)) | SACKED);
 	arrival->bytes += size_of(seg);
+	delivery_on_arrival(&recovery->delivery, &seg->mark.delivery, size_of(seg), seg->mark.sent_us, now_us);
 
 	if (!resent) {
 		arrival->original |= TCP_SEQ_LEQ(end, recovery->recovery_end);
@@ -266,7 +280,7 @@ static void undo(struct tcp_pcb *pcb)
 	recovery->rack_sent_us = 0;
 	recovery->reorder_waits = false;
 	recovery->state = RECOVERY_OPEN;
-	congestion_undo(pcb);
+	congestion_of(pcb)->undo(pcb);
 }
 
 static struct tcp_seg *first_after(struct tcp_pcb *pcb, uint32_t ack)
@@ -322,23 +336,26 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 	for (unsigned int i = 0; i < recovery->block_count; i++)
 		if (TCP_SEQ_GT(recovery->blocks[i].right, reach))
 			reach = recovery->blocks[i].right;
-	recovery->sacked_segments = 0;
-	for (struct tcp_seg *seg = pcb->unacked; seg; seg = seg->next) {
-		bool acknowledged = TCP_SEQ_LEQ(end_of(seg), ack);
-
-		if (!(seg->mark.flags & SACKED) && (acknowledged || in_blocks(recovery, seg)))
+	head = pcb->unacked;
+	for (; head && TCP_SEQ_LEQ(end_of(head), ack); head = head->next) {
+		if (!(head->mark.flags & SACKED))
+			take_arrival(recovery, head, now_us, &arrival);
+		else if (recovery->sacked_segments > 0)
+			recovery->sacked_segments--;
+	}
+	for (struct tcp_seg *seg = recovery_missing_from(head); seg && TCP_SEQ_LT(start_of(seg), reach);
+	     seg = recovery_missing_from(seg->next)) {
+		if (in_blocks(recovery, seg)) {
 			take_arrival(recovery, seg, now_us, &arrival);
-		if (!acknowledged && seg->mark.flags & SACKED)
 			recovery->sacked_segments++;
-		else if (TCP_SEQ_GEQ(start_of(seg), reach))
-			break;
+		}
 	}
 	if (arrival.first_rtt_us > 0) {
 		take_rtt(recovery, arrival.first_rtt_us);
 		take_min_rtt(recovery, arrival.last_rtt_us, now_us);
 		if (lone)
 			take_lone_ack(recovery, arrival.last_rtt_us);
-		congestion_on_rtt(pcb, arrival.last_rtt_us, ack);
+		congestion_of(pcb)->on_rtt(pcb, arrival.last_rtt_us, ack, now_us);
 	}
 	if (progress) {
 		recovery->progress_us = now_us;
@@ -353,20 +370,18 @@ void recovery_on_ack(struct tcp_pcb *pcb, uint32_t ack, int same_window)
 		if (recovery->probe_resent && !arrival.duplicate && recovery->state == RECOVERY_OPEN &&
 		    now_us - recovery->probe_sent_us >= recovery->min_rtt_us) {
 			/* The probe repaired a loss, which counts as any other. What comes sooner is of the first transmission. */
-			congestion_begin(pcb);
-			pcb->cwnd = LWIP_MIN(pcb->cwnd, pcb->ssthresh);
+			congestion_of(pcb)->probe_repaired(pcb);
 		}
 	}
 	if (recovery->state != RECOVERY_OPEN && TCP_SEQ_GEQ(ack, recovery->recovery_end))
 		end_recovery(pcb);
 	if (!(pcb->flags & TF_SACK))
 		count_duplicate_acks(pcb, ack, progress, same_window != 0, &arrival);
-	head = first_after(pcb, ack);
 	if (head && pcb->flags & TF_SACK && (recovery->sacked_segments > 0 || recovery->reorder_waits || sent_before_arrived(recovery, head)))
 		recovery_find_lost(pcb, now_us);
 	if (!head)
 		recovery->reorder_waits = false;
 	recovery_begin(pcb);
 	if (arrival.bytes > 0)
-		congestion_on_delivered(pcb, arrival.bytes, flight_bytes, now_us);
+		congestion_of(pcb)->on_delivered(pcb, arrival.bytes, flight_bytes, now_us);
 }

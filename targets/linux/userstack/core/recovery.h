@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loss recovery of a TCP connection: scoreboard of selective acknowledgements (RFC 2018, 6675, 2883), RACK and tail loss probes
- * (RFC 8985), retransmission timer (RFC 6298), proportional rate reduction (RFC 6937) and CUBIC (RFC 9438). lwIP calls it at the
- * places that lwip/patches/ names; it makes no call of the operating system. docs/user-stack.md.
+ * (RFC 8985), retransmission timer (RFC 6298); how much may go is congestion.h's. lwIP calls it at the places that lwip/patches/
+ * names; it makes no call of the operating system. docs/user-stack.md.
  */
 #ifndef BW_RECOVERY_H
 #define BW_RECOVERY_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "congestion_model.h"
+#include "delivery_rate.h"
 
 struct tcp_pcb;
 struct tcp_seg;
@@ -39,6 +42,8 @@ extern struct recovery_counts recovery_total;
 struct recovery_mark {
 	uint64_t first_sent_us, sent_us;
 	uint8_t flags;
+	struct tcp_seg *beyond; /* of one that has arrived, as all between the two have; NULL: the next one */
+	struct delivery_mark delivery;
 };
 
 struct recovery_range {
@@ -79,6 +84,7 @@ struct recovery {
 	uint64_t give_up_us; /* of this connection; 0: as recovery_limits */
 	uint64_t heard_us;   /* when an acknowledgement came last */
 	uint64_t reorder_due_us, progress_us, last_sent_us, ack_due_us, persist_since_us, persist_due_us, probe_sent_us;
+	uint64_t paced_due_us;     /* when what waits may go though nothing is acknowledged, 0: it waits for that */
 	uint64_t challenges_us;    /* since when they are counted */
 	unsigned int challenges;   /* ACKs for a segment without data whose numbers do not fit */
 	unsigned int ack_segments; /* that our next acknowledgement waits for others to come with */
@@ -95,7 +101,13 @@ struct recovery {
 	unsigned int start_round_samples;
 	double cubic_max, cubic_origin, cubic_reno, cubic_k_s;
 	uint64_t cubic_epoch_us;
+	bool program_waits; /* for room in its buffer: it has more to send */
+	struct delivery delivery;
+	struct congestion_model_state model;
 
+	/* Of what waits out of order: its last segment, while anything waits and this is known, and at most so many buffers. */
+	struct tcp_seg *waiting_last;
+	uint32_t waiting_pbufs;
 	struct recovery_range duplicate; /* that our next acknowledgement tells (D-SACK); empty: none */
 	struct recovery_counts counts;
 };

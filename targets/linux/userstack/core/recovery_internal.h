@@ -28,6 +28,12 @@ static inline uint32_t end_of(const struct tcp_seg *seg)
 	return start_of(seg) + size_of(seg);
 }
 
+/**
+ * Find what has not arrived. On a long path that is a hundredth of what was sent, which is walked once alone.
+ *
+ * @return the segment, or the first one behind it that has not; NULL: none
+ */
+struct tcp_seg *recovery_missing_from(struct tcp_seg *seg);
 void recovery_mark_lost(struct recovery *recovery, struct tcp_seg *seg, uint8_t cause);
 /** How long a peer may take to acknowledge a single segment where nothing queues. */
 uint64_t recovery_answer_us(const struct recovery *recovery);

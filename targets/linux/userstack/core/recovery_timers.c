@@ -16,13 +16,14 @@ void recovery_on_sent(struct tcp_pcb *pcb, struct tcp_seg *seg)
 
 	if (size_of(seg) == 0)
 		return;
-	seg->mark = (struct recovery_mark){now_us, now_us, 0};
+	seg->mark = (struct recovery_mark){.first_sent_us = now_us, .sent_us = now_us};
+	delivery_on_sent(&recovery->delivery, &seg->mark.delivery, recovery->in_flight_bytes == 0, now_us);
 	if (!pcb->unacked)
 		recovery->progress_us = now_us;
 	recovery->last_sent_us = now_us;
 	recovery->last_sent = seg;
 	recovery->in_flight_bytes += size_of(seg);
-	recovery->rate_sent_bytes += size_of(seg);
+	recovery->paced_due_us = congestion_of(pcb)->on_sent(pcb, size_of(seg), now_us);
 	recovery->counts.sent_segments++;
 	recovery_total.sent_segments++;
 }
@@ -31,6 +32,7 @@ static bool resend(struct tcp_pcb *pcb, struct tcp_seg *seg, bool probe)
 {
 	struct recovery *recovery = &pcb->recovery;
 	struct recovery_counts *counts[] = {&recovery->counts, &recovery_total};
+	uint64_t now_us = stack_now_us();
 
 	if (tcp_resend(pcb, seg) != ERR_OK)
 		return false;
@@ -44,15 +46,16 @@ static bool resend(struct tcp_pcb *pcb, struct tcp_seg *seg, bool probe)
 		else
 			counts[i]->by_rack++;
 	}
+	delivery_on_sent(&recovery->delivery, &seg->mark.delivery, recovery->in_flight_bytes == 0, now_us);
 	if (seg->mark.flags & LOST) {
 		recovery->lost_bytes -= size_of(seg);
 		recovery->in_flight_bytes += size_of(seg);
 	}
 	seg->mark.flags = (uint8_t)((seg->mark.flags & ~(LOST | BY_TIMEOUT)) | RESENT);
-	seg->mark.sent_us = recovery->last_sent_us = stack_now_us();
+	seg->mark.sent_us = recovery->last_sent_us = now_us;
 	if (seg == pcb->unacked)
 		recovery->progress_us = seg->mark.sent_us;
-	recovery->rate_sent_bytes += size_of(seg);
+	recovery->paced_due_us = congestion_of(pcb)->on_sent(pcb, size_of(seg), now_us);
 	recovery->undo_segments++;
 	return true;
 }
@@ -67,10 +70,11 @@ void recovery_output(struct tcp_pcb *pcb)
 {
 	struct recovery *recovery = &pcb->recovery;
 
-	for (struct tcp_seg *seg = pcb->unacked; seg && recovery->lost_bytes > 0; seg = seg->next) {
+	for (struct tcp_seg *seg = recovery_missing_from(pcb->unacked); seg && recovery->lost_bytes > 0;
+	     seg = recovery_missing_from(seg->next)) {
 		if (!(seg->mark.flags & LOST))
 			continue;
-		if ((recovery->in_flight_bytes + size_of(seg) > pcb->cwnd && !recovery->force) || !resend(pcb, seg, false))
+		if ((size_of(seg) > congestion_of(pcb)->room_bytes(pcb, stack_now_us()) && !recovery->force) || !resend(pcb, seg, false))
 			break;
 		recovery->force = false;
 	}
@@ -79,7 +83,7 @@ void recovery_output(struct tcp_pcb *pcb)
 uint32_t recovery_window_bytes(const struct tcp_pcb *pcb)
 {
 	const struct recovery *recovery = &pcb->recovery;
-	int64_t room_bytes = recovery->probe_bytes > 0 ? recovery->probe_bytes : (int64_t)pcb->cwnd - recovery->in_flight_bytes;
+	int64_t room_bytes = recovery->probe_bytes > 0 ? recovery->probe_bytes : congestion_of(pcb)->room_bytes(pcb, stack_now_us());
 	int64_t sent_bytes;
 
 	if (!pcb->unsent)
@@ -88,7 +92,7 @@ uint32_t recovery_window_bytes(const struct tcp_pcb *pcb)
 	/* A lost segment goes first. */
 	if (recovery->lost_bytes > 0 && recovery->probe_bytes == 0)
 		room_bytes = 0;
-	return (uint32_t)LWIP_MAX(sent_bytes + LWIP_MAX(room_bytes, 0), 0);
+	return (uint32_t)LWIP_MAX(sent_bytes + room_bytes, 0);
 }
 
 /* Receiving. */
@@ -213,7 +217,11 @@ static void time_out(struct tcp_pcb *pcb, uint64_t now_us)
 	/* A peer may drop what it has selectively acknowledged (RFC 2018, 8). */
 	bool dropped = (pcb->unacked->mark.flags & SACKED) != 0;
 
+	if (dropped)
+		recovery->sacked_segments = 0;
 	for (struct tcp_seg *seg = pcb->unacked; seg; seg = seg->next) {
+		if (dropped)
+			seg->mark.beyond = NULL;
 		if (dropped && seg->mark.flags & SACKED) {
 			seg->mark.flags &= (uint8_t)~SACKED;
 			recovery->in_flight_bytes += size_of(seg);
@@ -221,7 +229,7 @@ static void time_out(struct tcp_pcb *pcb, uint64_t now_us)
 		if (!(seg->mark.flags & (SACKED | LOST)) && (seg == pcb->unacked || seg->mark.sent_us + wait_us <= now_us))
 			recovery_mark_lost(recovery, seg, BY_TIMEOUT);
 	}
-	congestion_collapse(pcb, recovery->state != RECOVERY_TIMEOUT);
+	congestion_of(pcb)->collapse(pcb, recovery->state != RECOVERY_TIMEOUT);
 	recovery->state = RECOVERY_TIMEOUT;
 	recovery->recovery_end = pcb->snd_nxt;
 	recovery->probe_pending = false;
@@ -264,6 +272,14 @@ static uint64_t persist_due_us(struct tcp_pcb *pcb, uint64_t now_us)
 	return recovery->persists ? recovery->persist_due_us : UINT64_MAX;
 }
 
+/* When what waits may go though nothing is acknowledged. */
+static uint64_t paced_due_us(const struct tcp_pcb *pcb)
+{
+	bool waits = pcb->recovery.paced_due_us > 0 && (pcb->unsent || pcb->recovery.lost_bytes > 0);
+
+	return waits ? pcb->recovery.paced_due_us : UINT64_MAX;
+}
+
 uint64_t recovery_next_us(void)
 {
 	uint64_t next_us = UINT64_MAX, now_us = stack_now_us();
@@ -274,7 +290,7 @@ uint64_t recovery_next_us(void)
 		if (pcb->recovery.reorder_waits)
 			next_us = LWIP_MIN(next_us, pcb->recovery.reorder_due_us);
 		next_us = LWIP_MIN(next_us, LWIP_MIN(timeout_due_us(pcb), probe_due_us(pcb)));
-		next_us = LWIP_MIN(next_us, persist_due_us(pcb, now_us));
+		next_us = LWIP_MIN(next_us, LWIP_MIN(persist_due_us(pcb, now_us), paced_due_us(pcb)));
 	}
 	return next_us;
 }
@@ -300,5 +316,9 @@ void recovery_advance_us(uint64_t now_us)
 			time_out(pcb, now_us);
 		if (persist_due_us(pcb, now_us) <= now_us)
 			persist(pcb, now_us);
+		if (paced_due_us(pcb) <= now_us) {
+			recovery->paced_due_us = 0;
+			tcp_output(pcb);
+		}
 	}
 }

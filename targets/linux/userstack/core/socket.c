@@ -336,6 +336,7 @@ int stack_set(struct stack_socket *sock, enum stack_option option, int value)
 		sock->linger_s = value;
 		return 0;
 	case STACK_SEND_BYTES:
+		sock->send_bytes_set = true;
 		sock->send_bytes = value < BYTES_MIN ? BYTES_MIN : value > TCP_SND_BUF ? TCP_SND_BUF : value;
 		return 0;
 	case STACK_RECEIVE_BYTES:

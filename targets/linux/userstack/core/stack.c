@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stack as a whole: its host, its interface, its time, its counters. */
 #include "stack_internal.h"
+#include "congestion.h"
 #include "recovery.h"
 
 #include <assert.h>
@@ -140,6 +141,11 @@ int stack_init(const struct stack_host *host, void *argument, uint64_t at_us)
 	netif_set_link_up(&interface);
 	netif_set_up(&interface);
 	return 0;
+}
+
+void stack_set_congestion(enum stack_congestion control)
+{
+	congestion_wanted = control == STACK_BBR ? &congestion_model : &congestion_window;
 }
 
 void stack_address_to_lwip(const struct stack_address *address, ip_addr_t *ip)

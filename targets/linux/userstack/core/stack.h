@@ -37,6 +37,12 @@ struct stack_host {
 /** Begin, once in a process; one that was forked may begin anew. @param now_us any instant; later ones count from it */
 int stack_init(const struct stack_host *host, void *argument, uint64_t now_us);
 
+/* What says how much a connection sends: the congestion window of CUBIC, or BBR's model of the path. */
+enum stack_congestion { STACK_CUBIC, STACK_BBR };
+
+/** Choose it for all connections, before the first one. Of a peer without SACK it stays STACK_CUBIC. */
+void stack_set_congestion(enum stack_congestion control);
+
 /**
  * Give the stack an address of the host's interface, or take it away: connections from it are reset.
  *

@@ -43,6 +43,7 @@ struct stack_socket {
 	struct stack_address peer, local; /* of TCP: those of its connection, also when that is over */
 	struct stack_address source; /* of UDP: stack_set_source(); its family is 0 before */
 	int send_bytes, receive_bytes, linger_s;
+	bool send_bytes_set; /* by the program: else the buffer grows with what the path needs */
 	int segment_bytes; /* of TCP: STACK_SEGMENT_BYTES as it was set; 0: no bound */
 
 	/* TCP */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "congestion.h"
 #include "recovery.h"
 #include "stack_internal.h"
 
@@ -176,6 +177,7 @@ static err_t arrived(void *argument, struct tcp_pcb *pcb, err_t err)
 	sock->family = listener->family;
 	sock->type = STACK_TCP;
 	sock->send_bytes = listener->send_bytes;
+	sock->send_bytes_set = listener->send_bytes_set;
 	sock->receive_bytes = listener->receive_bytes;
 	sock->linger_s = listener->linger_s;
 	sock->segment_bytes = listener->segment_bytes;
@@ -297,9 +299,16 @@ int stack_take_connected(struct stack_socket *sock)
 	return err;
 }
 
+static size_t send_limit_bytes(const struct stack_socket *sock)
+{
+	size_t set = (size_t)sock->send_bytes, wanted = congestion_of(sock->tcp)->buffer_bytes(sock->tcp);
+
+	return sock->send_bytes_set || wanted < set ? set : LWIP_MIN(wanted, TCP_SND_BUF);
+}
+
 static size_t room_bytes(const struct stack_socket *sock)
 {
-	size_t held = stack_tcp_held_bytes(sock->tcp), limit = (size_t)sock->send_bytes;
+	size_t held = stack_tcp_held_bytes(sock->tcp), limit = send_limit_bytes(sock);
 
 	if (tcp_sndqueuelen(sock->tcp) >= TCP_SND_QUEUELEN)
 		return 0;
@@ -344,6 +353,7 @@ int64_t stack_tcp_send(struct stack_socket *sock, const void *data, size_t size_
 			break;
 		taken += part_bytes;
 	}
+	sock->tcp->recovery.program_waits = taken < size_bytes;
 	/* Who waits until there is room again sends no more before something has gone. */
 	if (taken && (!(flags & STACK_MORE) || taken < size_bytes || !(stack_tcp_ready(sock) & STACK_WRITABLE)))
 		tcp_output(sock->tcp);
