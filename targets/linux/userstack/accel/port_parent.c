@@ -194,6 +194,14 @@ void parent_use(struct open_socket *sock, bool asks)
 	libc_calls()->send(sock->channel, &request, sizeof(request), MSG_NOSIGNAL); /* if it has ended the connection has, too */
 }
 
+void parent_leave(const struct open_socket *sock)
+{
+	const struct family_request request = { .verb = FAMILY_LEAVE, .fd = sock->asked_as };
+
+	if (sock->way == WAY_PARENT || sock->way == WAY_HANDED || sock->unasked)
+		libc_calls()->send(sock->channel, &request, sizeof(request), MSG_NOSIGNAL);
+}
+
 static bool never(void *argument)
 {
 	(void)argument;

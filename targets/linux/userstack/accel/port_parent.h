@@ -25,6 +25,8 @@ void parent_left(int channel);
  * @param asks  for what comes; else it stays with the parent, for whoever reads, until this process asks
  */
 void parent_use(struct open_socket *sock, bool asks);
+/** The last descriptor of a socket is closed here: the parent need not have it open for this process any more. */
+void parent_leave(const struct open_socket *sock);
 /**
  * Accept a connection that the parent hands out (WAY_HANDED).
  *

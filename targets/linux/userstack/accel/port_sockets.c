@@ -15,6 +15,7 @@
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_libc.h"
+#include "port_parent.h"
 #include "port_ports.h"
 #include "port_private.h"
 #include "port_wait.h"
@@ -90,6 +91,7 @@ void sockets_release(struct open_socket *sock)
 {
 	if (--sock->references)
 		return;
+	parent_leave(sock);
 	sockets_leave_stack(sock);
 	epoll_forget_socket(sock);
 	private_close(sock->kept);
