@@ -28,6 +28,12 @@ void parent_use(struct open_socket *sock, bool asks);
 /** The last descriptor of a socket is closed here: the parent need not have it open for this process any more. */
 void parent_leave(const struct open_socket *sock);
 /**
+ * The process will allow itself few system calls: its parent's connections are fetched now.
+ *
+ * @return whether nothing is left that has to be asked for
+ */
+bool parent_before_filter(void);
+/**
  * Accept a connection that the parent hands out (WAY_HANDED).
  *
  * @return a descriptor; -ESTALE: the parent has ended, and the socket is this process's own now; or -errno
