@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.patience import HANG_S
-from tests.targets.userstack.accel_lab import AccelLab
-from tests.targets.userstack.test_accel import assert_same, for_family
+from tests.targets.userstack.accel_lab import FAR, AccelLab
+from tests.targets.userstack.test_accel import SERVER, assert_same, for_family
 from tests.targets.userstack.test_accel_fork import NEAR_SERVER, READY
 
 CLOSED_BY_A_CHILD = {
@@ -73,3 +75,33 @@ while time.monotonic() < end_s: # the listener is closed after the connection; w
         assert server.result() == "closed\n" * (2 if "grandchild" in how else 1)
     assert_same(said)
     assert "refused" in said[0]
+
+
+def test_who_reads_the_answer_gets_it(lab: AccelLab) -> None:
+    """A program that has the connection as its output takes nothing of it."""
+    far = (
+        "import fcntl, termios\n"
+        + SERVER.replace("HERE", "FAR")
+        + """
+connection, _ = server.accept()
+connection.sendall(b"answer to " + connection.recv(100))
+connection.shutdown(socket.SHUT_WR)
+while int.from_bytes(fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)), sys.byteorder):
+    time.sleep(0.01)
+print("arrived", flush=True)
+connection.recv(1)
+"""
+    )
+    script = """
+exec 3<>/dev/tcp/FAR/5001
+{ echo question; read line; } | cat >&3
+cat <&3
+"""
+    said = []
+    for environment in (dict(os.environ), None):
+        server = lab.python(lab.far, for_family(far, 4)).ready()
+        argv = ["bash", "-c", script.replace("FAR", FAR[4])]
+        program = lab.start(lab.near, *argv, environment=environment)
+        assert server.line() == "arrived"
+        said.append(program.communicate("\n", timeout=HANG_S))
+    assert said[0] == said[1] == ("answer to question\n", "")
