@@ -68,7 +68,7 @@ while time.monotonic() < end_s: # the listener is closed after the connection; w
         print("refused")
         break
 """
-    said = []
+    said: list[str] = []
     for kernel in (True, False):
         server = lab.python(lab.near, for_family(near, 4), kernel=kernel).ready()
         said.append(lab.python(lab.far, for_family(far, 4)).result())
@@ -97,7 +97,7 @@ exec 3<>/dev/tcp/FAR/5001
 { echo question; read line; } | cat >&3
 cat <&3
 """
-    said = []
+    said: list[tuple[str, str]] = []
     for environment in (dict(os.environ), None):
         server = lab.python(lab.far, for_family(far, 4)).ready()
         argv = ["bash", "-c", script.replace("FAR", FAR[4])]

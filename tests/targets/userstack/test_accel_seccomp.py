@@ -29,7 +29,7 @@ def test_a_child_needs_the_calls_that_it_makes_and_no_others(
     lab: AccelLab, repository: Path, how: str
 ) -> None:
     """As sshd's before a login: it reads, writes and waits, and any other call kills it."""
-    said = []
+    said: list[str] = []
     for environment in (lab.near_environment(BW_ACCEL_ONLY="udp:9"), lab.near_environment()):
         argv = [str(repository / PROGRAM), NEAR[4], how]
         server = Started(lab.start(lab.near, *argv, environment=environment)).ready()
