@@ -302,7 +302,7 @@ def datagrams_past_the_peer(end: End) -> object:
     sock.sendto(b"x", (end.far, DATAGRAM_PORT))
     sock.connect((end.far, DATAGRAM_PORT))
     sock.send(b"y")
-    return sock.recv(9)
+    return sock.recv(9) in (b"x", b"y")  # the first answer may come behind connect()
 
 
 @case

@@ -21,7 +21,7 @@ from tests.targets.userstack.socket_end import DATAGRAM_PORT, PORT, WAYS, End, d
 from tests.targets.userstack.socket_options import LENGTHS, OPTIONS, lengths_case, option_case
 from tests.targets.userstack.socket_states import ASKS, STATES
 
-CASE_HANG_S = 20  # only ends a hang, which is a finding
+CASE_HANG_S = 60  # only ends a hang, which is a finding
 Make = Callable[[End], socket.socket]
 
 

@@ -41,8 +41,8 @@ peer.write(Buffer.alloc(1000000))
 class Case:
     """A server and a client; `says` stands in what the client prints. HERE is the server's address.
 
-    `remark`: what the stack's library says of the server, and is no fault. `not_by_stack`: why the server is not
-    the stack's, only its client.
+    `remark`: what the stack's library says of the server, and is no fault. `not_by_stack`: why its client
+    alone is the stack's.
     """
 
     server: tuple[str, ...]
