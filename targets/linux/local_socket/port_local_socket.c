@@ -130,14 +130,15 @@ int local_accept(struct local_listener *listener, struct ucred *who)
 	return connection < 0 && is_known ? -EAGAIN : connection;
 }
 
-void local_allow_descriptors(void)
+uint64_t local_allow_descriptors(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_max;
 }
 
 int local_end_signals(void)

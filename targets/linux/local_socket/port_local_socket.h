@@ -39,8 +39,8 @@ int local_listen(struct local_listener *listener, int epoll, const char *path, i
  */
 int local_accept(struct local_listener *listener, struct ucred *who);
 
-/** Have as many descriptors as are allowed: every client is one, and what it is given. */
-void local_allow_descriptors(void);
+/** Have as many descriptors as are allowed: every client is one, and what it is given. @return how many; 0: that cannot be said */
+uint64_t local_allow_descriptors(void);
 
 /** Have SIGTERM and SIGINT, which are blocked from then on, by a descriptor; SIGPIPE is ignored. @return that, or -errno */
 int local_end_signals(void);

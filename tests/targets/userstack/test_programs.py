@@ -41,7 +41,8 @@ peer.write(Buffer.alloc(1000000))
 class Case:
     """A server and a client; `says` stands in what the client prints. HERE is the server's address.
 
-    `remark`: what the stack's library says of the server, and is no fault.
+    `remark`: what the stack's library says of the server, and is no fault. `not_by_stack`: why its client
+    alone is the stack's.
     """
 
     server: tuple[str, ...]
@@ -50,6 +51,7 @@ class Case:
     families: tuple[int, ...] = (4, 6)
     needs: tuple[str, ...] = ()
     remark: str = ""
+    not_by_stack: str = ""
 
 
 URL_HERE = "http://URL_HERE:PORT/file"
@@ -60,6 +62,22 @@ APACHE_PROBES = (
     "bw-accel: apache2: option 15 of level 1 with the value 1 is not one of the user-mode stack's: "
 )
 """SO_REUSEPORT, of a socket that it closes again."""
+MQTT_ASK = (
+    "mosquitto_pub -h HERE -p PORT -t topic -r -q 1 -m retained &&"
+    " mosquitto_sub -h HERE -p PORT -t topic -C 1 -W 60"
+)
+SSHD_PROGRAM = shutil.which("sshd") or "sshd"  # it wants its whole path
+SSH = (
+    "ssh",
+    "-F",
+    "none",
+    "-i",
+    "FOLDER/key",
+    "-o",
+    "StrictHostKeyChecking=no",
+    "-o",
+    "UserKnownHostsFile=/dev/null",
+)
 AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups")
 CASES = {
     "iperf3": Case(
@@ -126,6 +144,29 @@ CASES = {
         "500500",
         needs=("postgres", "initdb"),
     ),
+    "vsftpd-curl": Case(
+        ("vsftpd", "FOLDER/vsftpd.conf"),
+        ("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", "ftp://URL_HERE:PORT/file"),
+        f"226 {FILE_BYTES}",
+        not_by_stack="vsftpd hands its data connections over a local socket (SCM_RIGHTS)",
+    ),
+    "haproxy-curl": Case(
+        ("haproxy", "-db", "-f", "FOLDER/haproxy.conf"),
+        ("curl", "-sS", "http://URL_HERE:PORT/"),
+        "by haproxy",
+    ),
+    "mosquitto": Case(
+        ("mosquitto", "-c", "FOLDER/mosquitto.conf"),
+        ("sh", "-c", MQTT_ASK),
+        "retained",
+        needs=("mosquitto_pub", "mosquitto_sub"),
+    ),
+    "sshd": Case(
+        (SSHD_PROGRAM, "-D", "-e", "-r", "-f", "FOLDER/sshd.conf"),
+        (*SSH, "-p", "PORT", "root@HERE", "head -c 1000000 /dev/zero | wc -c"),
+        "1000000",
+        needs=("ssh-keygen",),
+    ),
     "libuv": Case(("node", "-e", NODE_ECHO), ("node", "-e", NODE_ASK), "1000000"),
 }
 
@@ -153,8 +194,65 @@ Require all granted
 """
 
 
+VSFTPD = """
+background=NO
+LISTEN
+listen_port=PORT
+LISTEN_ADDRESS
+anonymous_enable=YES
+anon_root=FOLDER
+no_anon_password=YES
+ftp_username=daemon
+secure_chroot_dir=FOLDER/empty
+connect_from_port_20=NO
+"""
+HAPROXY = """
+global
+  noreuseport
+defaults
+  mode http
+  timeout client 60s
+  timeout server 60s
+  timeout connect 60s
+frontend all
+  bind HERE:PORT
+  http-request return status 200 content-type text/plain string "by haproxy"
+"""
+MOSQUITTO = """
+listener PORT HERE
+allow_anonymous true
+user root
+persistence false
+"""
+SSHD = """
+Port PORT
+ListenAddress HERE
+HostKey FOLDER/host-key
+AuthorizedKeysFile FOLDER/key.pub
+StrictModes no
+PidFile none
+UsePAM no
+PermitRootLogin yes
+"""
+
+
 def write_configurations(address: str, port: int, folder: Path) -> None:
-    (folder / "nginx.conf").write_text(fill(NGINX, address, port, folder))
+    texts = {"nginx": NGINX, "haproxy": HAPROXY, "mosquitto": MOSQUITTO, "sshd": SSHD}
+    for name, text in texts.items():
+        (folder / f"{name}.conf").write_text(fill(text, address, port, folder))
+    six = ":" in address
+    listen = f"listen={'NO' if six else 'YES'}\nlisten_ipv6={'YES' if six else 'NO'}"
+    ftp = VSFTPD.replace("LISTEN_ADDRESS", f"listen_address{'6' if six else ''}=HERE").replace(
+        "LISTEN", listen
+    )
+    (folder / "vsftpd.conf").write_text(fill(ftp, address, port, folder))
+    (folder / "empty").mkdir(exist_ok=True)
+    if shutil.which("ssh-keygen") is not None:
+        Path("/run/sshd").mkdir(exist_ok=True)  # it has an empty folder to itself
+        for key in ("key", "host-key"):
+            if not (folder / key).exists():
+                argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
+                subprocess.run(argv, check=True)
     apache = shutil.which("apache2")
     if apache is not None:
         modules = Path(apache).parent.parent / "lib/apache2/modules"
@@ -214,6 +312,8 @@ def test_a_program_of_others(
     case = CASES[name]
     if family not in case.families:
         pytest.skip(f"{case.client[0]} knows no IPv{family}")
+    if near_serves and case.not_by_stack:
+        pytest.skip(case.not_by_stack)
     for program in (case.server[0], case.client[0], *case.needs):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")

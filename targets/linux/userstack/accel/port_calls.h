@@ -54,6 +54,9 @@ bool calls_time_fits(const struct timespec *timeout);
 /** @return what is left until then */
 uint64_t calls_left_us(uint64_t end_us);
 
+/** A system call that sets a filter for those to come: it is prepared for; of others nothing. */
+void calls_prepare_filter(long number, const long *words);
+
 /** Receive by the stack. @return bytes, -errno, or CALLS_NOT_OURS: the kernel has the socket */
 int64_t calls_receive(int fd, struct msghdr *message, int flags);
 

@@ -35,6 +35,12 @@ EXPORT int close(int fd)
 	return sock ? (int)calls_unlock(sockets_close(fd)) : libc_calls()->close(fd);
 }
 
+/* What comes is for whoever reads: not for a program that gets a connection as its output. */
+static bool is_for_output(int fd)
+{
+	return fd == STDOUT_FILENO || fd == STDERR_FILENO;
+}
+
 /* Note that a new descriptor means what another does. */
 static int share(int from, int to)
 {
@@ -52,7 +58,7 @@ static int share(int from, int to)
 	if (err)
 		libc_calls()->close(to);
 	else if (sock && (sock->unasked || sock->way == WAY_PARENT) && !sockets_is_without_connection(sock))
-		parent_use(sock, true); /* what exec makes of this process cannot ask */
+		parent_use(sock, !is_for_output(to)); /* what exec makes of this process cannot ask */
 	return (int)calls_unlock(err ? err : to);
 }
 

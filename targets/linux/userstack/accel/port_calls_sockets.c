@@ -72,7 +72,7 @@ EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flag
 		return libc_calls()->accept4(fd, address, length, flags);
 	}
 	if (!sock->listens || flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC))
-		return (int)calls_unlock(-EINVAL);
+		return (int)calls_unlock(sock->type == SOCK_DGRAM && !(flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) ? -EOPNOTSUPP : -EINVAL);
 	sockets_hold(sock);
 	accepted = ways_accept(sock, fd, address, length, flags);
 	sockets_release(sock);

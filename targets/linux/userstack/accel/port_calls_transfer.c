@@ -91,7 +91,12 @@ EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 
 EXPORT ssize_t write(int fd, const void *data, size_t size)
 {
-	return sockets_find(fd) ? send(fd, data, size, 0) : libc_calls()->write(fd, data, size);
+	struct iovec part = { (void *)(uintptr_t)data, size };
+	const struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	int64_t sent = sockets_find(fd) ? send_by_stack(fd, &message, 0) : CALLS_NOT_OURS;
+
+	/* By the same call: a filter of the program's (seccomp) may know no other. */
+	return sent == CALLS_NOT_OURS ? libc_calls()->write(fd, data, size) : (ssize_t)calls_done(sent);
 }
 
 /* Messages of a socket that is not ours: those before the first that would take one of ours with it. */
@@ -238,7 +243,11 @@ EXPORT ssize_t recv(int fd, void *data, size_t size, int flags)
 
 EXPORT ssize_t read(int fd, void *data, size_t size)
 {
-	return size && sockets_find(fd) ? recv(fd, data, size, 0) : libc_calls()->read(fd, data, size);
+	struct iovec part = { data, size };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	int64_t received = size && sockets_find(fd) ? calls_receive(fd, &message, 0) : CALLS_NOT_OURS;
+
+	return received == CALLS_NOT_OURS ? libc_calls()->read(fd, data, size) : (ssize_t)calls_done(received);
 }
 
 /* Nothing that is read, unlike nothing that is received, waits for nothing. */

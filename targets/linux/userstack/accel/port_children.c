@@ -240,20 +240,38 @@ static int add_grandchild(const struct child *child, int *child_end)
 static struct open_socket *find_held(const struct child *child, int fd)
 {
 	for (size_t i = 0; i < child->count; i++) {
-		if (child->held[i].fd == fd && child->held[i].sock->stack)
+		if (child->held[i].fd == fd)
 			return child->held[i].sock;
 	}
 	return NULL;
 }
 
-static void answer_child(const struct child *child, const struct family_request *request)
+/* A child has nothing more to ask of a socket: from now on it is open as long as this process, or a relay, has it. */
+static void leave_held(struct child *child, struct open_socket *sock)
+{
+	size_t kept = 0, released = 0;
+
+	for (size_t i = 0; i < child->count; i++) {
+		if (child->held[i].sock == sock)
+			released++;
+		else
+			child->held[kept++] = child->held[i];
+	}
+	child->count = kept;
+	while (released--)
+		sockets_release(sock);
+}
+
+static void answer_child(struct child *child, const struct family_request *request)
 {
 	struct family_answer answer = { .result = -EBADF };
-	struct open_socket *sock = find_held(child, request->fd);
+	struct open_socket *held = find_held(child, request->fd), *sock = held && held->stack ? held : NULL;
 	int child_end = -1;
 
-	if (request->verb == FAMILY_ASK) {
+	if (request->verb == FAMILY_ASK)
 		relays_ask(child, sock);
+	if (request->verb == FAMILY_ASK || request->verb == FAMILY_LEAVE) {
+		leave_held(child, held);
 		return;
 	}
 	if (request->verb == FAMILY_CLONE)
@@ -265,6 +283,8 @@ static void answer_child(const struct child *child, const struct family_request 
 	family_send(child->channel, &answer, child_end);
 	if (child_end >= 0)
 		libc_calls()->close(child_end);
+	if (request->verb == FAMILY_TAKE && !answer.result && !answer.listens)
+		leave_held(child, held);
 }
 
 static void drop_child(struct child *child)

@@ -275,7 +275,7 @@ int engine_begin(void)
 	if (!err)
 		err = wait_begin_helper();
 	if (err) {
-		say("the service at %s: %s", path, strerror(-err));
+		say("the service at %s: %s", path, stackd_error(err));
 		frames_end();
 		private_close(given[0]);
 		engine.state = BEFORE;

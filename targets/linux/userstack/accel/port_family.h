@@ -13,6 +13,7 @@ enum family_verb {
 	FAMILY_TAKE_TO_SEND, /* the same, but what comes stays with the parent */
 	FAMILY_ASK,          /* let what comes on a connection that was only sent on go to the child; there is no answer */
 	FAMILY_ACCEPT,       /* a connection of a listener that the child uses; -EAGAIN: none waits */
+	FAMILY_LEAVE,        /* the child has closed a socket that it could still ask for; there is no answer */
 	FAMILY_CLONE,        /* a channel for a process that the child forks, which knows the same sockets */
 };
 

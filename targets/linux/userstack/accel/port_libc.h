@@ -63,6 +63,7 @@
 	CALL(fcntl64, int, (int fd, int command, ...)) \
 	CALL(ioctl, int, (int fd, unsigned long request, ...)) \
 	CALL(syscall, long, (long number, ...)) \
+	CALL(prctl, int, (int option, ...)) \
 	CALL(sigaction, int, (int number, const struct sigaction *action, struct sigaction *before)) \
 	CALL(signal, sighandler_t, (int number, sighandler_t handler)) \
 	CALL(sysv_signal, sighandler_t, (int number, sighandler_t handler)) \

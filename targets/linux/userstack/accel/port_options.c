@@ -161,6 +161,14 @@ static int number_of(const void *value, socklen_t length)
 	return number;
 }
 
+/* What the kernel takes a value for that it has taken: of a type of service the last byte, or none. */
+static int taken(const struct row *row, int value)
+{
+	if (row->option != STACK_TYPE_OF_SERVICE)
+		return value;
+	return row->level == IPPROTO_IPV6 && value == -1 ? 0 : value & UINT8_MAX;
+}
+
 /* Of a socket that the stack has; the kernel's has taken the value. */
 static int set_in_stack(struct open_socket *sock, int level, int name, const void *value, socklen_t length)
 {
@@ -174,7 +182,7 @@ static int set_in_stack(struct open_socket *sock, int level, int name, const voi
 	}
 	if (!row)
 		return -ENOPROTOOPT;
-	err = stack_set(sock->stack, row->option, number_of(value, length));
+	err = stack_set(sock->stack, row->option, taken(row, number_of(value, length)));
 	return sock->listens ? 0 : err; /* its connections have it, the listener itself has no use for it */
 }
 
@@ -193,6 +201,8 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 	bool tells = control_has(sock, level, name, number_of(value, length));
 	bool fit = find(sock, level, name) || is_hint(level, name) || tells || (level == SOL_SOCKET && name == SO_LINGER);
 
+	if ((int)length < 0 || (level == SOL_SOCKET && name != SO_BINDTODEVICE && length < (socklen_t)sizeof(int)))
+		return -EINVAL;
 	if (sock->way == WAY_STACK && !fit && !is_timeout(level, name) && !is_of_groups(sock, level, name) && !is_off(value, length)) {
 		say_unfit(level, name, value, length, "");
 		return -ENOPROTOOPT;
@@ -321,7 +331,7 @@ int options_get(struct open_socket *sock, int fd, int level, int name, void *val
 	int number;
 
 	if ((int)*length < 0)
-		return -EINVAL;
+		return libc_calls()->getsockopt(fd, level, name, value, length) ? -errno : 0;
 	if (names_itself(sock, level, name, &number))
 		return answer(value, length, &number, sizeof(number));
 	if (sock->way == WAY_STACK && level == SOL_SOCKET && name == SO_ERROR) {

@@ -26,6 +26,7 @@ struct origin {
 
 static struct origin origins[ORIGINS_MAX];
 static int origin_count;
+static bool filtered; /* what is not used any more is not told */
 
 /* The parent has ended: its ports are this process's, once the service has taken them back. Let others have the lock meanwhile. */
 static int take_over(struct open_socket *sock)
@@ -192,6 +193,29 @@ void parent_use(struct open_socket *sock, bool asks)
 		return;
 	sock->unasked = false;
 	libc_calls()->send(sock->channel, &request, sizeof(request), MSG_NOSIGNAL); /* if it has ended the connection has, too */
+}
+
+void parent_leave(const struct open_socket *sock)
+{
+	const struct family_request request = { .verb = FAMILY_LEAVE, .fd = sock->asked_as };
+
+	if (!filtered && (sock->way == WAY_PARENT || sock->way == WAY_HANDED || sock->unasked))
+		libc_calls()->send(sock->channel, &request, sizeof(request), MSG_NOSIGNAL);
+}
+
+bool parent_before_filter(void)
+{
+	bool all = true;
+
+	for (int fd = -1; (fd = sockets_next(fd)) >= 0;) {
+		struct open_socket *sock = sockets_find(fd);
+
+		if (!sockets_is_without_connection(sock))
+			parent_use(sock, true);
+		all &= !sock->listens || sock->way == WAY_KERNEL;
+	}
+	filtered = true;
+	return all;
 }
 
 static bool never(void *argument)

@@ -25,6 +25,14 @@ void parent_left(int channel);
  * @param asks  for what comes; else it stays with the parent, for whoever reads, until this process asks
  */
 void parent_use(struct open_socket *sock, bool asks);
+/** The last descriptor of a socket is closed here: the parent need not have it open for this process any more. */
+void parent_leave(const struct open_socket *sock);
+/**
+ * The process will allow itself few system calls: its parent's connections are fetched now.
+ *
+ * @return whether nothing is left that has to be asked for
+ */
+bool parent_before_filter(void);
 /**
  * Accept a connection that the parent hands out (WAY_HANDED).
  *

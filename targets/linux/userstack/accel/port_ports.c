@@ -9,6 +9,7 @@
 #include "port_addresses.h"
 #include "port_engine.h"
 #include "port_frames.h"
+#include "port_say.h"
 #include "service/stackd.h"
 
 enum { LOOKED_US = 1000000 }; /* how often ports of closed sockets are looked at */
@@ -37,9 +38,15 @@ static int ask_for_port(int protocol, uint16_t port, int fd)
 {
 	struct stackd_request request = { .verb = STACKD_BIND, .protocol = (uint8_t)protocol, .port = port };
 	struct stackd_answer answer;
+	static bool said;
 	int err = engine_ask(&request, fd, &answer);
 
-	return err ? err : answer.result;
+	if (err || (answer.result != -EDQUOT && answer.result != -ENOSPC))
+		return err ? err : answer.result;
+	if (!said)
+		say("no port of the service: %s", stackd_error(answer.result));
+	said = true;
+	return -EADDRNOTAVAIL; /* as where the kernel has none */
 }
 
 /* The lone address that a port is taken for. Any address may be of one family or of both, which the service makes out. */

@@ -15,6 +15,7 @@
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_libc.h"
+#include "port_parent.h"
 #include "port_ports.h"
 #include "port_private.h"
 #include "port_wait.h"
@@ -90,6 +91,7 @@ void sockets_release(struct open_socket *sock)
 {
 	if (--sock->references)
 		return;
+	parent_leave(sock);
 	sockets_leave_stack(sock);
 	epoll_forget_socket(sock);
 	private_close(sock->kept);
@@ -196,16 +198,24 @@ static short poll_events(unsigned int ready)
 	return events;
 }
 
+/* What is sent as datagrams has bands, as the kernel has it. */
+static short events_of(const struct open_socket *sock, unsigned int ready)
+{
+	short events = poll_events(ready);
+
+	return sock->type == SOCK_DGRAM && ready & STACK_WRITABLE ? events | POLLWRBAND : events;
+}
+
 short sockets_ready(const struct open_socket *sock)
 {
 	if (engine_is_gone() || !sock->stack)
 		return POLLIN | POLLOUT | POLLERR | POLLHUP;
-	return poll_events(stack_ready(sock->stack));
+	return events_of(sock, stack_ready(sock->stack));
 }
 
 short sockets_news(const struct open_socket *sock)
 {
-	return engine_is_gone() || !sock->stack ? sockets_ready(sock) : poll_events(stack_news(sock->stack));
+	return engine_is_gone() || !sock->stack ? sockets_ready(sock) : events_of(sock, stack_news(sock->stack));
 }
 
 /* Of forks. */

@@ -84,11 +84,13 @@ static int receive(int service, struct stackd_answer *answer, int descriptors[2]
 
 	do
 		length = libc_calls()->recvmsg(service, &message, flags | MSG_CMSG_CLOEXEC);
-	while (length < 0 && errno == EINTR);
+	while (length < 0 && (errno == EINTR || errno == ECONNRESET)); /* the latter comes once, before what was sent ahead of it */
 	if (length < 0)
 		return -errno;
 	take_descriptors(&message, descriptors);
-	return length >= (ssize_t)sizeof(*answer) ? 0 : length ? -EPROTO : -EPIPE;
+	if (length < (ssize_t)sizeof(*answer))
+		return length ? -EPROTO : -EPIPE;
+	return answer->verb == STACKD_HELLO && !answer->number ? answer->result : 0;
 }
 
 int stackd_ask(int service, struct stackd_request *request, int descriptor, struct stackd_answer *answer, int descriptors[2],
@@ -98,6 +100,8 @@ int stackd_ask(int service, struct stackd_request *request, int descriptor, stru
 
 	if (descriptors)
 		descriptors[0] = descriptors[1] = -1;
+	if (err == -EPIPE)
+		err = 0; /* it may have said why */
 	while (!err) {
 		err = receive(service, answer, descriptors, 0);
 		if (!err && answer->number == request->number)

@@ -299,6 +299,7 @@ EXPORT long syscall(long number, ...)
 	va_end(arguments);
 	if (number == SYS_io_uring_setup)
 		return refuse_io_uring();
+	calls_prepare_filter(number, words);
 	if (concerns_stack(number, words) &&
 	    (call_of_socket(number, words, &result) || call_of_transfer(number, words, &result) ||
 	     call_of_waiting(number, words, &result) || call_of_descriptor(number, words, &result)))

@@ -49,9 +49,7 @@ static int read_options(struct request *request, int argc, char **argv)
 
 static int complain(const char *socket_path, int err)
 {
-	const char *why = err == -EPROTO ? "no answer of this version" : strerror(-err);
-
-	fprintf(stderr, TOOL ": %s: %s\n", socket_path, why);
+	fprintf(stderr, TOOL ": %s: %s\n", socket_path, stackd_error(err));
 	return err == -ENAMETOOLONG ? EXIT_BAD_INPUT : EXIT_CAPABILITY;
 }
 

@@ -36,12 +36,19 @@ static int receive(int service)
 	} control;
 	struct iovec part = { &answer, sizeof(answer) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
-	const ssize_t length = recvmsg(service, &message, MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *given = length > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	const struct cmsghdr *given;
+	ssize_t length;
 	int text;
+
+	do
+		length = recvmsg(service, &message, MSG_CMSG_CLOEXEC);
+	while (length < 0 && errno == ECONNRESET); /* once, before what was sent ahead of it */
+	given = length > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 
 	if (length < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	if (length == (ssize_t)sizeof(answer) && answer.verb == STACKD_HELLO && answer.result)
+		return answer.result;
 	if (length != (ssize_t)sizeof(answer) || answer.verb != STACKD_STATISTICS || answer.result == -EINVAL)
 		return -EPROTO;
 	if (answer.result)
@@ -83,7 +90,7 @@ int ask_statistics(const char *socket_path, char **text)
 
 	if (service < 0)
 		return service;
-	if (send(service, &request, sizeof(request), MSG_NOSIGNAL) < 0)
+	if (send(service, &request, sizeof(request), MSG_NOSIGNAL) < 0 && errno != EPIPE) /* who has closed it may have said why */
 		err = -errno;
 	descriptor = err ? err : receive(service);
 	close(service);

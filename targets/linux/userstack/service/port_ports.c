@@ -102,7 +102,7 @@ static void close_given(int descriptor)
 	close(descriptor);
 }
 
-int port_bind(struct service *service, const struct program *program, const struct stackd_request *request, int descriptor)
+int port_bind(struct service *service, struct program *program, const struct stackd_request *request, int descriptor)
 {
 	struct port *port = port_of(service, request->protocol, request->port);
 	struct path_owner owner = { .number = program->path.number };
@@ -119,6 +119,8 @@ int port_bind(struct service *service, const struct program *program, const stru
 		return err;
 	if (port->owner.number)
 		close_given(port->descriptor);
+	else
+		program->port_count++;
 	*port = (struct port){ owner, descriptor };
 	return 0;
 }
@@ -133,13 +135,14 @@ static void free_port(struct service *service, uint8_t protocol, uint16_t port)
 	*entry = (struct port){ nobody, -1 };
 }
 
-int port_unbind(struct service *service, const struct program *program, const struct stackd_request *request)
+int port_unbind(struct service *service, struct program *program, const struct stackd_request *request)
 {
 	if (request->protocol != IPPROTO_TCP && request->protocol != IPPROTO_UDP)
 		return -EINVAL;
 	if (port_of(service, request->protocol, request->port)->owner.number != program->path.number)
 		return -EINVAL;
 	free_port(service, request->protocol, request->port);
+	program->port_count--;
 	return 0;
 }
 

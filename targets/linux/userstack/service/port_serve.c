@@ -79,6 +79,18 @@ static void drop_client(struct service *service, struct client *client)
 /* What users share. A user's programs leave connections for `show`. */
 static struct user_share connection_share = { "connections", CLIENTS_MAX, 64, 128, 0 };
 static struct user_share program_share = { "programs", PATH_SLOTS, 8, 32, 0 };
+static struct user_share port_share = { "ports", 0, 0, 0, 0 };
+
+/* Each port is a descriptor; half of them at least. */
+static void share_ports(uint64_t descriptors)
+{
+	const uint64_t own = 2 * (uint64_t)CLIENTS_MAX, most = PROTOCOLS * (uint64_t)PATH_PORTS;
+	const uint64_t left = descriptors > 2 * own ? descriptors - own : descriptors / 2;
+
+	port_share.all = (int)(left < most ? left : most);
+	port_share.for_root = port_share.all / 16;
+	port_share.of_user = port_share.all / 2;
+}
 
 /* How many connections there are, or how many of them are programs'. */
 static struct user_use in_use(const struct service *service, uid_t uid, bool of_programs)
@@ -94,19 +106,45 @@ static struct user_use in_use(const struct service *service, uid_t uid, bool of_
 	return use;
 }
 
+/* How many ports they have. */
+static struct user_use ports_in_use(const struct service *service, uid_t uid)
+{
+	struct user_use use = { 0, 0 };
+
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		const struct client *client = &service->clients[i];
+		int ports = client->program ? client->program->port_count : 0;
+
+		use.all += ports;
+		use.of_user += client->who.uid == uid ? ports : 0;
+	}
+	return use;
+}
+
+/* Whoever hears this need not guess why the connection ends. */
+static void tell_refusal(int connection, int result)
+{
+	const struct stackd_answer refusal = { .verb = STACKD_HELLO, .result = result };
+
+	local_answer(connection, &refusal, sizeof(refusal), NULL, 0, NULL, 0);
+}
+
 static void admit(struct service *service)
 {
 	const int room_bytes = 2 * STACKD_SHOW_BYTES;
 	struct client *client = client_of(service, -1);
 	struct ucred who;
-	int connection = local_accept(&service->listener, &who);
+	int connection = local_accept(&service->listener, &who), refused;
 
 	if (connection < 0) {
 		if (connection != -EAGAIN)
 			fail(service, "no program can be let in for now", connection);
 		return;
 	}
-	if (user_share_refuses(&connection_share, TOOL, who.uid, in_use(service, who.uid, false)) || !client ||
+	refused = user_share_refuses(&connection_share, TOOL, who.uid, in_use(service, who.uid, false));
+	if (refused)
+		tell_refusal(connection, refused);
+	if (refused || !client ||
 	    setsockopt(connection, SOL_SOCKET, SO_SNDBUFFORCE, &room_bytes, sizeof(room_bytes)) < 0 ||
 	    watch(service, connection) != 0)
 		close(connection);
@@ -162,12 +200,23 @@ static bool hello(struct service *service, struct client *client, int page, stru
 	return answer->result == 0;
 }
 
+/* A port that the program has already is no further one. */
+static int32_t bind_port(struct service *service, const struct client *client, const struct stackd_request *request, int descriptor)
+{
+	uint32_t owner = port_of(service, request->protocol, request->port)->owner.number;
+	int refused = owner == client->program->path.number
+			      ? 0
+			      : user_share_refuses(&port_share, TOOL, client->who.uid, ports_in_use(service, client->who.uid));
+
+	return refused ? refused : port_bind(service, client->program, request, descriptor);
+}
+
 /* Verbs of programs that have said hello. */
 static int32_t handle_program(struct service *service, struct client *client, const struct stackd_request *request, int descriptor,
 			      struct stackd_answer *answer)
 {
 	switch (request->verb) {
-	case STACKD_BIND: return port_bind(service, client->program, request, descriptor);
+	case STACKD_BIND: return bind_port(service, client, request, descriptor);
 	case STACKD_UNBIND: return port_unbind(service, client->program, request);
 	case STACKD_REPORTED: return statistics_reported(service, client);
 	case STACKD_RESOLVE:
@@ -404,7 +453,7 @@ int stackd_serve(const char *interface, const char *socket_path, int64_t group, 
 	service.guard = guard_begin();
 	if (service.guard < 0)
 		return fail(&service, "fork", service.guard);
-	local_allow_descriptors();
+	share_ports(local_allow_descriptors());
 	service.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (service.epoll < 0)
 		return fail(&service, "epoll", -errno);
@@ -441,12 +490,15 @@ int stackd_show(const char *socket_path)
 		fprintf(stderr, "bw-stackd show: %s: %s\n", socket_path, strerror(-service));
 		return service == -ENAMETOOLONG ? EXIT_BAD_INPUT : EXIT_CAPABILITY;
 	}
-	if (send(service, &request, sizeof(request), MSG_NOSIGNAL) > 0)
-		length = recv(service, &reply, sizeof(reply), 0);
+	if (send(service, &request, sizeof(request), MSG_NOSIGNAL) > 0 || errno == EPIPE) /* who has closed it may have said why */
+		do
+			length = recv(service, &reply, sizeof(reply), 0);
+		while (length < 0 && errno == ECONNRESET); /* said once: what was sent before it is behind it */
 	close(service);
 	if (length < (ssize_t)sizeof(reply.about) || reply.about.result != 0) {
-		fprintf(stderr, "bw-stackd show: %s: %s\n", socket_path,
-			length < 0 ? strerror(errno) : "no answer of this version");
+		int err = length < 0 ? -errno : length < (ssize_t)sizeof(reply.about) ? -EPROTO : reply.about.result;
+
+		fprintf(stderr, "bw-stackd show: %s: %s\n", socket_path, stackd_error(err));
 		return EXIT_CAPABILITY;
 	}
 	fwrite(reply.text, 1, (size_t)length - sizeof(reply.about), stdout);

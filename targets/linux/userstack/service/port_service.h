@@ -41,6 +41,7 @@ struct program {
 	int socket;        /* of AF_XDP: what the kernel counts of its rings */
 	struct asked asked[ASKED_MAX]; /* the last ones */
 	int asked_count, asked_next;
+	int port_count;
 	int page;             /* descriptor of what it says of itself; -1: it says nothing */
 	uint32_t asked_round; /* of statistics, in which it was asked to write that, and has not since; 0: none */
 	bool reported;        /* it has, in the last round */
@@ -130,8 +131,8 @@ void programs_set_mtu(const struct service *service);
 /* port_ports.c */
 struct port *port_of(struct service *service, uint8_t protocol, uint16_t port);
 /** Give a port. @param descriptor  a socket that has it; kept on success */
-int port_bind(struct service *service, const struct program *program, const struct stackd_request *request, int descriptor);
-int port_unbind(struct service *service, const struct program *program, const struct stackd_request *request);
+int port_bind(struct service *service, struct program *program, const struct stackd_request *request, int descriptor);
+int port_unbind(struct service *service, struct program *program, const struct stackd_request *request);
 void ports_free(struct service *service, uint32_t number);
 
 /* port_interface.c */

@@ -13,7 +13,9 @@
 #ifndef BW_STACKD_H
 #define BW_STACKD_H
 
+#include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #define STACKD_SOCKET "/run/benchwright/stackd.sock" /* unless told otherwise */
 
@@ -52,7 +54,8 @@ struct stackd_answer {
 	/*
 	 * 0 or -errno; of all verbs -EPROTO (another version), and but for HELLO, SHOW and STATISTICS -EINVAL before a HELLO. HELLO:
 	 * -ENOSPC (too many programs), -EDQUOT (of this user), -EINVAL (a page that is none). STATISTICS: -EALREADY (the one before has no answer yet).
-	 * BIND: -EADDRINUSE (another program has it), -EINVAL (the socket is not bound to it, on any address or one of the
+	 * By number 0 a HELLO that nobody asked for ends a connection: -EDQUOT, -ENOSPC.
+	 * BIND: -EADDRINUSE (another program has it), -EDQUOT, -ENOSPC (too many ports, as of programs), -EINVAL (the socket is not bound to it, on any address or one of the
 	 * interface's, in the interface's namespace); packets to other addresses stay the kernel's, those of the other family, too, but
 	 * of :: without IPV6_V6ONLY. Again by its owner it is 0: of another address of the family the port is the program's on all
 	 * of that, of another family on all. RESOLVE: -ENETUNREACH (no route), -EACCES, -EINVAL, -EHOSTUNREACH (the route is
@@ -77,5 +80,16 @@ struct stackd_answer {
 	uint32_t frames, frame_bytes;
 	uint32_t receive_ring, transmit_ring, fill_ring, completion_ring;
 };
+
+/** @param err  result, or what has become of the connection, -errno. @return in words */
+static inline const char *stackd_error(int err)
+{
+	switch (-err) {
+	case EDQUOT: return "this user has all that one user may have of it";
+	case ENOSPC: return "all of it is in use, but for root's";
+	case EPROTO: return "no answer of this version";
+	default: return strerror(-err);
+	}
+}
 
 #endif
