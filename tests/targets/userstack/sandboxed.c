@@ -27,10 +27,22 @@ enum { PORT = 5001, CALLS_MAX = 64 };
 /* Those of OpenSSH's sandbox that machines have in common, and what newer ones have left out. */
 static const int allowed[] = {
 	SYS_brk, SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_exit, SYS_exit_group, SYS_futex, SYS_getpid, SYS_getrandom,
-	SYS_gettid, SYS_gettimeofday, SYS_madvise, SYS_mmap, SYS_mremap, SYS_munmap, SYS_nanosleep, SYS_ppoll, SYS_pselect6, SYS_read,
+	SYS_gettid, SYS_gettimeofday, SYS_madvise, SYS_mremap, SYS_munmap, SYS_nanosleep, SYS_ppoll, SYS_pselect6, SYS_read,
 	SYS_rt_sigprocmask, SYS_shutdown, SYS_write,
+#ifdef SYS_mmap
+	SYS_mmap,
+#endif
+#ifdef SYS_mmap2
+	SYS_mmap2,
+#endif
 #ifdef SYS_poll
-	SYS_poll, SYS_select,
+	SYS_poll,
+#endif
+#ifdef SYS_select
+	SYS_select,
+#endif
+#ifdef SYS__newselect
+	SYS__newselect,
 #endif
 #ifdef SYS_clock_gettime64
 	SYS_clock_gettime64, SYS_futex_time64, SYS_ppoll_time64,
