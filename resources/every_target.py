@@ -13,7 +13,7 @@ says so in `targets/KIND/suites.toml`:
     without = ["daq_producer"]                 # of these; left out: none
 
     [variables]                                # without ${}; left out: none
-    REQUIREMENTS = "robot/requirements/daq12.toml"
+    REQUIREMENTS = "robot/daq_replay/requirements/daq12.toml"
 
     [profiles.quick]                           # of these, what a profile has no time for; all optional
     without = ["clock_sync/disturbances.robot", "timed_edges"]     # folders, or files

@@ -27,6 +27,7 @@ from hw.errors import BenchwrightError, ConfigError
 from reports.requirements import Requirement
 from resources.daq_replay.requirements import StreamRequirements, load_requirements
 from resources.every_target import EveryTarget
+from resources.moved import present
 
 TEMPLATE_ROW = "every requirement"
 REQUIREMENT = "Requirement"
@@ -126,7 +127,7 @@ def requirements_file(suite: Any) -> Path | None:
     imports = (each for file in files for each in file.imports if each.type == each.LIBRARY)
     argument = next((each.args[0] for each in imports if each.name.endswith(LIBRARY) and each.args), None)
     try:
-        return None if argument is None else Path(known.replace_string(argument))
+        return None if argument is None else present(Path(known.replace_string(argument)))
     except _errors.DataError:
         return None
 

@@ -46,7 +46,7 @@ from resources.profiles import load_profile, times_of
 from resources.requirements_file import load_requirements_file
 
 BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
-REQUIREMENTS = REPOSITORY / "robot" / "requirements" / "clock_time_service_virtual.toml"
+REQUIREMENTS = REPOSITORY / "robot" / "clock_sync" / "requirements" / "clock_time_service_virtual.toml"
 STACKS = (STACK, "chrony", "ntp-user")
 QUANTITIES = ("sync_offset", *STATED_BOUND_STATISTICS)
 """That a file of requirements on the time service may be on."""

@@ -8,7 +8,7 @@ Everything that a run does is done, in the same order; no verdict is wanted of i
 
 from __future__ import annotations
 
-from resources.keywords import daq_replay
+from resources.daq_replay import keywords as daq_replay
 from resources.profiles import Profile
 
 SHORT = Profile("short", warmup_ms=1000, duration_ms=3000, excluded_miss_probability=0.5, known_delay_ms=1000)

@@ -38,8 +38,8 @@ from hw.errors import BenchError, BenchwrightError
 from hw.protocols import Node
 from hw.provisioning import Provisioner
 from hw.session import open_bench
-from resources.provisioning.fact_differences import differing_facts, differing_lasting_facts
 from resources.qualify import BAD_INPUT, BENCH_FAULT, NO_CAPABILITY
+from resources.tools.fact_differences import differing_facts, differing_lasting_facts
 
 VIRTUAL_BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
 Differing = Callable[[str, str], tuple[str, ...]]

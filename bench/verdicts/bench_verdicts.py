@@ -52,7 +52,7 @@ from resources.profiles import Profile, load_profile
 
 BENCHES = REPOSITORY / "hw" / "benches"
 PATTERN_FILE = REPOSITORY / "traffic-gen" / "patterns" / "daq12.toml"
-REQUIREMENTS = REPOSITORY / "robot" / "requirements"
+REQUIREMENTS = REPOSITORY / "robot" / "daq_replay" / "requirements"
 REQUIREMENTS_OF = {
     "linux-rt": "daq12.toml",
     "windows": "daq12.toml",

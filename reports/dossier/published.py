@@ -14,7 +14,7 @@ from pathlib import Path
 from reports.requirement_forms import read_set
 from reports.requirements import Requirement, RequirementSet
 
-FOLDER = Path(__file__).resolve().parents[2] / "robot" / "requirements"
+SUITES = Path(__file__).resolve().parents[2] / "robot"
 AS_PUBLISHED = "as published"
 NOT_PUBLISHED = "not published"
 _VIRTUAL = "-virtual"
@@ -24,7 +24,9 @@ _VIRTUAL = "-virtual"
 @lru_cache(maxsize=1)
 def published_sets() -> tuple[RequirementSet, ...]:
     """Return the published files, by name; raises RequirementsError."""
-    return tuple(read_set(file.read_bytes(), file.name) for file in sorted(FOLDER.glob("*.toml")))
+    return tuple(
+        read_set(file.read_bytes(), file.name) for file in sorted(SUITES.glob("*/requirements/*.toml"))
+    )
 
 
 def published_words(

@@ -24,7 +24,7 @@ from hw.tools import tool_versions
 from reports import current_run
 from reports.run.current import at_end_of_run, note_progress, open_run
 from resources.keywords.robot_api import keyword, library
-from resources.provisioning.fact_differences import differing_facts
+from resources.tools.fact_differences import differing_facts
 
 
 def say(line: str) -> None:

@@ -19,7 +19,7 @@ from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.open_bench import PoweredNodes
 from hw.protocols import Job
 from hw.provisioning import Provisioner
-from resources.provisioning.fact_differences import differing_facts, differing_lasting_facts
+from resources.tools.fact_differences import differing_facts, differing_lasting_facts
 
 NOTICED_S = 30.0
 """Within which a tool's end has to be noticed."""

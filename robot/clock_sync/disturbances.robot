@@ -8,7 +8,7 @@ Documentation     How does a clock that has locked take what happens to it?
 ...               Sizes are in resources/clock_sync/clock_disturbances.toml; limits, deadlines in the requirements file.
 Metadata          Needs    clock
 
-Resource          ../../resources/clock_disturbance.resource
+Resource          clock_disturbance.resource
 
 Suite Setup       Open The Bench And Prepare To Disturb Its Time
 Suite Teardown    Close The Bench And Its Disturbed Time

@@ -7,7 +7,7 @@ Documentation     What does reading a clock cost? Every clock that host and targ
 ...               Table I of the paper on intra-process clock synchronization, beside which the report puts them.
 Metadata          Needs    clock
 
-Resource          ../../resources/clock_read_latency.resource
+Resource          clock_read_latency.resource
 
 Suite Setup       Open The Bench And Read Every Clock
 Suite Teardown    Close The Bench

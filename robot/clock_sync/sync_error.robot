@@ -10,7 +10,7 @@ Documentation     How far is the target's clock from its time server, with each 
 ...               Limits come from the requirements file, which says where each one is from.
 Metadata          Needs    clock
 
-Resource          ../../resources/clock_sync.resource
+Resource          clock_sync.resource
 
 Suite Setup       Open The Bench And Serve Its Time
 Suite Teardown    Close The Bench And Its Time

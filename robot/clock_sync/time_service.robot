@@ -10,7 +10,7 @@ Documentation     How good is the time that programs read of the time service, a
 ...               Limits come from the requirements file, which says where each one is from.
 Metadata          Needs    clock
 
-Resource          ../../resources/time_service.resource
+Resource          time_service.resource
 
 Suite Setup       Open The Bench And Serve Its Time To The Service
 Suite Teardown    Close The Bench And The Time Of Its Service

@@ -11,7 +11,7 @@ Documentation     Does the target, as one producer of the data-acquisition patte
 Metadata          Network Stack    ${STACK}
 Metadata          Needs    producer
 
-Resource          ../../resources/daq_producer.resource
+Resource          daq_producer.resource
 
 Suite Setup       Let The Target Produce The Pattern Once
 Suite Teardown    Close The Bench

@@ -10,7 +10,7 @@ Documentation     Does the target receive the data-acquisition pattern within it
 ...               data-acquisition systems.
 Metadata          Network Stack    ${STACK}
 
-Resource          ../../resources/daq_replay.resource
+Resource          daq_replay.resource
 
 Suite Setup       Replay The Pattern Into The Target Once
 Suite Teardown    Close The Bench

@@ -7,7 +7,7 @@ Documentation     Does the bench say what is wrong with a target, and leave noth
 ...               one fault after the other, each on a bench that is opened for it. Which faults, the profile says;
 ...               where a kind of target cannot have one, and on real machines, the test is skipped and says so.
 
-Resource          ../../resources/provisioning.resource
+Resource          provisioning.resource
 
 Suite Teardown    Close Bench
 Test Template     Bench Should Tell The Fault

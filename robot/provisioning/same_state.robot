@@ -5,9 +5,9 @@
 *** Settings ***
 Documentation     Is the target in the same state each time? Provisioned twice, given back, cut off from its power
 ...               or restarted in the middle of a run: what differs is counted in facts and settings. Limits are those
-...               of robot/requirements/provisioning.toml, and how often all that is done is the profile's.
+...               of robot/provisioning/requirements/provisioning.toml, and how often all that is done is the profile's.
 
-Resource          ../../resources/provisioning.resource
+Resource          provisioning.resource
 
 Suite Setup       Open The Bench And Provision Repeatedly
 Suite Teardown    Close The Bench After Provisioning

@@ -8,7 +8,7 @@ Documentation     What does a network stack take for single messages? Half of a 
 ...               several stacks (`STACKS`) the report puts them beside each other.
 Metadata          Network Stack    ${STACK}
 
-Resource          ../../resources/realtime_ethernet.resource
+Resource          realtime_ethernet.resource
 
 Suite Setup       Open The Bench And Send Messages
 Suite Teardown    Close The Bench

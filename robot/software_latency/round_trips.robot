@@ -7,7 +7,7 @@ Documentation     How long does each device's own software take to send and to r
 ...               devices and a fourth tell it of each alone, without a card and without synchronised clocks, as in the
 ...               paper on software latency estimation.
 
-Resource          ../../resources/software_latency.resource
+Resource          software_latency.resource
 
 Suite Setup       Open The Bench And Make Round Trips
 Suite Teardown    Close The Bench

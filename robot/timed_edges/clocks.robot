@@ -8,7 +8,7 @@ Documentation     How far is a clock from its time server, seen from outside? Th
 ...               What the target itself finds meanwhile stands beside in the report.
 Metadata          Needs    clock, pins
 
-Resource          ../../resources/timed_edges.resource
+Resource          timed_edges.resource
 
 Suite Setup       Open The Bench And Its Edges    clocks
 Suite Teardown    Close The Bench And Its Edges

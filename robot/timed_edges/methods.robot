@@ -9,7 +9,7 @@ Documentation     How close to its instant does an edge come? Four ways to make 
 ...               there is shown, and its place among the methods is judged.
 Metadata          Needs    clock, pins
 
-Resource          ../../resources/timed_edges.resource
+Resource          timed_edges.resource
 
 Suite Setup       Open The Bench And Discipline The Target's Clock    methods
 Suite Teardown    Close The Bench And Its Edges

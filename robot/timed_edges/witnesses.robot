@@ -7,7 +7,7 @@ Documentation     Do those who watch a clock agree? Its offset to the PTP clock 
 ...               network card captures, and by the same edges on the oscilloscope: every two within their U.
 Metadata          Needs    clock, pins
 
-Resource          ../../resources/timed_edges.resource
+Resource          timed_edges.resource
 
 Suite Setup       Open The Bench And Its Edges    witnesses
 Suite Teardown    Close The Bench And Its Edges

@@ -34,11 +34,12 @@ build_page: Any = importlib.import_module("robot.libdoc").libdoc
 def sources() -> dict[str, str]:
     """Return what Libdoc is asked for, by the name of its page: every library and every resource there is."""
     found: dict[str, str] = {}
-    for file in sorted((ROOT / "resources" / "keywords").glob("*.py")):
+    for file in sorted((ROOT / "resources").glob("*/*.py")):
         for name in LIBRARY.findall(file.read_text()):
-            found[name] = f"resources.keywords.{file.stem}.{name}{ARGUMENTS_OF_LIBRARIES.get(name, '')}"
-    for file in sorted((ROOT / "resources").glob("*.resource")):
-        found[file.stem] = f"resources/{file.name}"
+            module = f"resources.{file.parent.name}.{file.stem}"
+            found[name] = f"{module}.{name}{ARGUMENTS_OF_LIBRARIES.get(name, '')}"
+    for file in sorted([*(ROOT / "robot").glob("*/*.resource"), ROOT / "resources" / "lab.resource"]):
+        found[file.stem] = str(file.relative_to(ROOT))
     return found
 
 

@@ -47,7 +47,9 @@ DURATION_MS = 60_000
 GUEST_PRODUCER = 12
 LOW_LATENCY_TYPE = 3
 ROOT = Path(__file__).resolve().parents[2]
-REQUIREMENTS = tomllib.loads((ROOT / "robot" / "requirements" / "daq12.toml").read_text())["requirement"]
+REQUIREMENTS = tomllib.loads((ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml").read_text())[
+    "requirement"
+]
 SOURCES: dict[str, str] = {item["id"]: item["source"] for item in REQUIREMENTS}
 CLOCKS_TOML = """[requirements]
 schema = "benchwright.requirements/2"
@@ -425,7 +427,7 @@ def make_run_of_targets(results: Path, *, simulated: bool = True, close: bool = 
     run = RunFolder.create(results, "virtual", "ci", simulated=simulated, commit="0" * 40)
     run.update(host={"hostname": "bench", "cpus": 2}, tools={"bw-traffic": "0.1.0"})
     kept = run.evidence_folder("requirements")
-    whole = (ROOT / "robot" / "requirements" / "daq12.toml").read_text()
+    whole = (ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml").read_text()
     head, *each = whole.split("[[requirement]]")
     (kept / "daq12.toml").write_text(whole)
     own = [text for text in each if int(text.split("DAQ-")[1][:3]) // 10 in EMBEDDED_PRODUCERS]

@@ -134,7 +134,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     add_edges(made, 200)
     witnesses = made.evidence_folder("timed_edges", "witnesses")
     write_witnesses(witnesses, sample_witnesses())
-    shutil.copy(ROOT / "robot" / "requirements" / "daq12.toml", made.evidence_folder("requirements"))
+    shutil.copy(
+        ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml", made.evidence_folder("requirements")
+    )
     _add_more(made)
     made.close()
     write_sums(made.path)

@@ -15,7 +15,7 @@ from reports.requirement_forms import KEPT, SCHEMA, read_set, sets_of_run
 from reports.requirements import RequirementSet, merged, requirements_for
 from tests.reports.dossier.sample import ROOT, requirements_text
 
-FILES = sorted((ROOT / "robot" / "requirements").glob("*.toml"))
+FILES = sorted((ROOT / "robot").glob("*/requirements/*.toml"))
 GOOD = requirements_text("DAQ-031", "DAQ-032")
 LIMITS = {
     "upper_us": 1000,

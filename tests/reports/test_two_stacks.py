@@ -39,7 +39,7 @@ def made(results: Path, *measured: str) -> RunFolder:
     """Make a run that asks producer 1 of a target with two stacks, and measures it with some of them."""
     run = RunFolder.create(results, "virtual", "ci", simulated=True, commit="0" * 40)
     kept = run.evidence_folder("requirements") / "daq12.toml"
-    kept.write_bytes((ROOT / "robot" / "requirements" / "daq12.toml").read_bytes())
+    kept.write_bytes((ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml").read_bytes())
     asked = run.manifest.asked or ()
     for stack in STACKS:
         asked = with_asked(asked, TARGET, SUITE, AskedFile(kept.name, STREAMS), stack)
@@ -173,7 +173,9 @@ def test_a_failed_test_of_one_stack_is_not_covered_by_the_record_of_another(reco
 
 @pytest.mark.parametrize(("skipped", "status"), [("", "untested"), ("it has none", "skipped")])
 def test_the_dossier_misses_a_stack_without_a_value(record: Measurement, skipped: str, status: str) -> None:
-    file = read_set((ROOT / "robot" / "requirements" / "daq12.toml").read_bytes(), "daq12.toml")
+    file = read_set(
+        (ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml").read_bytes(), "daq12.toml"
+    )
     [asked] = [each for each in file.requirements if each.id == record.requirement]
     tried = TargetTrials(
         "linux-rt on bench-1", [Candidate("run", 1, record, False, ())], NONE, lambda _attempt: None

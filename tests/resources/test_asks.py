@@ -12,32 +12,38 @@ import pytest
 from reports.run.asked import AskedSuite
 from reports.run.current import set_current_run
 from reports.run.folder import RunFolder
+from resources.clock_sync.keywords import ClockSyncLibrary
+from resources.clock_sync.read_latency_keywords import ClockReadLatencyLibrary
+from resources.clock_sync.time_service_keywords import JUDGED_BY, TimeServiceLibrary
+from resources.daq_replay.keywords import DaqReplayLibrary
+from resources.daq_replay.largest_pattern_keywords import LargestPatternLibrary
 from resources.every_target import EveryTarget
 from resources.keywords.asks import AsksRequirements, names_in, of_subjects
-from resources.keywords.clock_read_latency import ClockReadLatencyLibrary
-from resources.keywords.clock_sync import ClockSyncLibrary
-from resources.keywords.daq_replay import DaqReplayLibrary
-from resources.keywords.largest_pattern import LargestPatternLibrary
-from resources.keywords.provisioning import ProvisioningLibrary
-from resources.keywords.realtime_ethernet import RealtimeEthernetLibrary
-from resources.keywords.time_service import JUDGED_BY, TimeServiceLibrary
-from resources.keywords.timed_edges import TimedEdgesLibrary
+from resources.provisioning.keywords import ProvisioningLibrary
+from resources.realtime_ethernet.keywords import RealtimeEthernetLibrary
+from resources.timed_edges.keywords import TimedEdgesLibrary
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ROOT / "robot" / "requirements"
+
+
+def _file(name: str) -> Path:
+    (found,) = (ROOT / "robot").glob(f"*/requirements/{name}")
+    return found
+
+
 _api: Any = import_module("robot.api")
 
-CLOCKS = ClockSyncLibrary(FILES / "clock_sync_virtual.toml")
-EDGES = TimedEdgesLibrary(FILES / "timed_edges_virtual.toml", FILES / "clock_sync_virtual.toml")
-PROVISIONING = ProvisioningLibrary(FILES / "provisioning.toml")
-DAQ = DaqReplayLibrary(FILES / "daq12.toml", ROOT / "traffic-gen" / "patterns" / "daq12.toml")
-LARGEST = LargestPatternLibrary(FILES / "largest_pattern.toml", FILES / "daq12.toml")
-TIME_SERVICE = TimeServiceLibrary(FILES / "clock_time_service_virtual.toml")
-MESSAGES = RealtimeEthernetLibrary(FILES / "realtime_ethernet_virtual.toml")
+CLOCKS = ClockSyncLibrary(_file("clock_sync_virtual.toml"))
+EDGES = TimedEdgesLibrary(_file("timed_edges_virtual.toml"), _file("clock_sync_virtual.toml"))
+PROVISIONING = ProvisioningLibrary(_file("provisioning.toml"))
+DAQ = DaqReplayLibrary(_file("daq12.toml"), ROOT / "traffic-gen" / "patterns" / "daq12.toml")
+LARGEST = LargestPatternLibrary(_file("largest_pattern.toml"), _file("daq12.toml"))
+TIME_SERVICE = TimeServiceLibrary(_file("clock_time_service_virtual.toml"))
+MESSAGES = RealtimeEthernetLibrary(_file("realtime_ethernet_virtual.toml"))
 FRAGMENTS = RealtimeEthernetLibrary(
-    FILES / "realtime_ethernet_virtual.toml", str(FILES / "realtime_ethernet_fragments_virtual.toml")
+    _file("realtime_ethernet_virtual.toml"), str(_file("realtime_ethernet_fragments_virtual.toml"))
 )
-READS = ClockReadLatencyLibrary(FILES / "clock_read_latency_virtual.toml")
+READS = ClockReadLatencyLibrary(_file("clock_read_latency_virtual.toml"))
 
 
 def suites_of(*target: str) -> dict[str, Any]:
@@ -108,7 +114,7 @@ def test_the_template_row_asks_for_every_stream_and_a_test_for_the_largest_patte
 
 
 def test_a_kind_is_asked_for_its_own_clock_stacks_alone() -> None:
-    windows = ClockSyncLibrary(FILES / "clock_sync_windows_virtual.toml")
+    windows = ClockSyncLibrary(_file("clock_sync_windows_virtual.toml"))
     assert set(asked(windows, suites_of("windows")["clock_sync/sync_error"])) == {
         "CLK-AS-FOUND",
         "CLK-W32TIME",
@@ -129,7 +135,7 @@ def test_the_suite_of_single_messages_asks_each_size_and_quantity_but_not_in_qui
 
 
 def test_what_a_profile_leaves_out_is_not_asked() -> None:
-    windows = TimeServiceLibrary(FILES / "clock_time_service_windows_virtual.toml")
+    windows = TimeServiceLibrary(_file("clock_time_service_windows_virtual.toml"))
     suite = suites_of("windows", "profile=ci")["clock_sync/time_service"]
     assert set(asked(windows, suite)) == {
         f"CLK-TIMESERVICE{name}" for name in ("", "-BOUND", "-U", "-U-WIDTH", "-READS")
@@ -157,7 +163,7 @@ def test_a_suite_of_tests_that_must_fail_asks_nothing_and_says_so(
     set_current_run(run)
     monkeypatch.setattr("resources.asking.robot_variable", _windows)
     try:
-        windows = ClockSyncLibrary(FILES / "clock_sync_windows_virtual.toml")
+        windows = ClockSyncLibrary(_file("clock_sync_windows_virtual.toml"))
         windows.start_suite(suites_of("windows", "profile=quick")["clock_sync/sync_error"], None)
         assert run.manifest.asked == (AskedSuite("windows", "clock_sync/sync_error.robot", ()),)
         windows.start_suite(suites_of("windows")["clock_sync/sync_error"], None)

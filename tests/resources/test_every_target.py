@@ -165,15 +165,13 @@ def test_a_network_stack_that_no_kind_has_is_an_error(stacks: Path) -> None:
 
 
 def test_every_suite_that_uses_a_network_stack_says_so() -> None:
-    resources = [
-        file.name
-        for file in (SUITES.parent / "resources").glob("*.resource")
-        if "=${STACK}" in file.read_text()
-    ]
+    resources = [file.name for file in SUITES.glob("*/*.resource") if "=${STACK}" in file.read_text()]
     assert resources
     for suite in SUITES.rglob("*.robot"):
         text = suite.read_text()
-        assert any(f"/{name}\n" in text for name in resources) == (f"{NETWORK_STACK}    ${{STACK}}" in text)
+        assert any(f"    {name}\n" in text for name in resources) == (
+            f"{NETWORK_STACK}    ${{STACK}}" in text
+        )
 
 
 def test_a_kind_leaves_suites_out_and_sets_its_variables(tree: Path) -> None:

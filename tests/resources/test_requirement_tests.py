@@ -15,7 +15,7 @@ from robot.api import Error
 
 from hw.errors import ConfigError
 from reports.listener import EXIT_LISTENER_FAILED
-from resources.keywords.daq_replay import DaqReplayLibrary
+from resources.daq_replay.keywords import DaqReplayLibrary
 from resources.qualify import given_variables
 from resources.requirement_tests import RequirementTests
 
@@ -43,12 +43,12 @@ def made(folder: str, *arguments: str) -> list[Any]:
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """Return a folder with requirements of two streams, and a suite of which one fails."""
-    text = (ROOT / "robot/requirements/daq12.toml").read_text()
+    text = (ROOT / "robot/daq_replay/requirements/daq12.toml").read_text()
     head, *rows = text.split("[[requirement]]")
     (tmp_path / "site.toml").write_text("[[requirement]]".join([head, *rows[:2]]))
     (tmp_path / "site.robot").write_text(
         "*** Settings ***\n"
-        "Library    resources.keywords.daq_replay.DaqReplayLibrary    ${REQUIREMENTS}"
+        "Library    resources.daq_replay.keywords.DaqReplayLibrary    ${REQUIREMENTS}"
         "    traffic-gen/patterns/daq12.toml\n"
         "Test Template    Judge\n"
         "*** Variables ***\n"
@@ -132,7 +132,7 @@ def test_a_target_has_the_requirements_of_its_kind() -> None:
     assert values["${TARGET}"] == ("embedded",)
     assert values["${BENCH}"] == ("hw/benches/virtual.yaml",)
     assert made("robot/daq_producer", bench, "target=linux-rt") == []
-    whole = "requirements=robot/requirements/daq12.toml"
+    whole = "requirements=robot/daq_replay/requirements/daq12.toml"
     assert len(made("robot/daq_replay", bench, "target=embedded", whole)) == 49
     assert len(made("robot/daq_replay", bench, "target=embedded")) < 49
 

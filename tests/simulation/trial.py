@@ -22,7 +22,7 @@ from tests.simulation.arrivals import Arrivals, arrivals
 ROOT = Path(__file__).resolve().parent.parent.parent
 VIRTUAL_BENCH = ROOT / "hw" / "benches" / "virtual.yaml"
 PATTERN = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
-REQUIREMENTS = ROOT / "robot" / "requirements" / "daq12.toml"
+REQUIREMENTS = ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml"
 
 # The slowest stream has 14 messages in the counted time: just enough for a pass at this miss probability.
 PROFILE = Profile(

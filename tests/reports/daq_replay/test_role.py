@@ -31,7 +31,7 @@ from tests.reports.sample_run import (
 )
 
 ROOT = Path(__file__).resolve().parents[3]
-REQUIREMENTS = ROOT / "robot" / "requirements" / "daq_producer.toml"
+REQUIREMENTS = ROOT / "robot" / "daq_producer" / "requirements" / "daq_producer.toml"
 STREAMS = (110, 111, 112, 113)
 ROLE = ReplayRole("embedded", 11, "linux-rt")
 TARGET_LATE_NS = 14_400_000

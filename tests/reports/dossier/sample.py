@@ -37,7 +37,7 @@ from reports.run.seal import fingerprint, seal
 from tests.reports.sample_run import Disturbance, make_run
 
 ROOT = Path(__file__).resolve().parents[3]
-DAQ12 = ROOT / "robot" / "requirements" / "daq12.toml"
+DAQ12 = ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml"
 TARGET = "linux-rt"
 FACTS: dict[str, Any] = {
     "hostname": "target-7",

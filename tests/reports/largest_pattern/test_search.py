@@ -249,7 +249,7 @@ def test_evidence_that_cannot_be_read_leaves_the_record_and_a_problem(tmp_path: 
 
 
 def test_the_projects_requirement_is_read_as_any_other() -> None:
-    data = (ROOT / "robot" / "requirements" / "largest_pattern.toml").read_bytes()
+    data = (ROOT / "robot" / "daq_replay" / "requirements" / "largest_pattern.toml").read_bytes()
     [requirement] = read_set(data, "largest_pattern.toml").requirements
     assert requirement.text == "largest pattern, max, of the target: at least 1 producers"
     [part] = requirement.parts

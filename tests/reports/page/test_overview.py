@@ -217,7 +217,7 @@ def test_a_targets_page_has_only_its_own(run: RunFolder, pages: dict[str, str]) 
 def test_a_targets_page_says_what_was_skipped_and_why(tmp_path: Path, alone: bool) -> None:
     run = make_run(tmp_path) if alone else make_run_of_targets(tmp_path)
     skipped = SkippedTest("Chrony Under Load", "no time server", ("CLK-CHRONY",))
-    clocks = ROOT / "robot" / "requirements" / "clock_sync_virtual.toml"
+    clocks = ROOT / "robot" / "clock_sync" / "requirements" / "clock_sync_virtual.toml"
     ask(run, "linux-rt", "clock_sync", clocks)
     run.update(asked=with_skipped(run.manifest.asked or (), "linux-rt", "clock_sync", skipped))
     page = render_pages(run.path)[PAGE if alone else "qualification-linux-rt.html"]

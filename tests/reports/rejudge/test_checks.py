@@ -118,7 +118,7 @@ def largest(run: Path, outcome: str = "within", **changes: Any) -> dict[str, Any
     """Write a search that the suite's own replay has ended, and return its record."""
     folder = run / LARGEST
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(ROOT / "robot" / "requirements" / "daq12.toml", folder / "budgets.toml")
+    shutil.copy(ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml", folder / "budgets.toml")
     order = list(range(1, 13))
     trial = {
         "producers": order,

@@ -62,7 +62,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run whose stream 33 has misses, with the requirements that it was judged by."""
     run = make_run(tmp_path_factory.mktemp("run"), LATE, close=False)
     kept = run.evidence_folder("requirements")
-    shutil.copy(ROOT / "robot" / "requirements" / "daq12.toml", kept)
+    shutil.copy(ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml", kept)
     run.close()
     run.finalise()
     assert rejudge(run.path) == RejudgeResult((), (), 48, 48)

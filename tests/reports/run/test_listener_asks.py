@@ -106,7 +106,7 @@ def test_suites_ask_before_anything_can_break_off_and_skipped_tests_leave_their_
     """Reading is not asking; a target whose suite is skipped as a whole was asked all the same."""
     (robot.folder / "asking_of_test.py").write_text(ASKING)
     (robot.folder / "limits.toml").write_text("# kept as it is")
-    requirements = ROOT / "robot" / "requirements" / "daq12.toml"
+    requirements = ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml"
     reads = f"Reads\n    Read    {requirements}\n"
     done = robot.run(
         reads + SUITE_THAT_ASKS, "--prerunmodifier", "resources.every_target.EveryTarget:linux-rt:windows"

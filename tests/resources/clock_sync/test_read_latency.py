@@ -26,7 +26,7 @@ from resources.requirements_file import load_requirements_file
 from tests.reports.sample_read_latency import latency_answer
 
 ROOT = Path(__file__).resolve().parents[3]
-REQUIREMENTS = ROOT / "robot" / "requirements" / "clock_read_latency_virtual.toml"
+REQUIREMENTS = ROOT / "robot" / "clock_sync" / "requirements" / "clock_read_latency_virtual.toml"
 ANSWER = json.dumps(latency_answer()) + "\n"
 
 

@@ -12,7 +12,7 @@ from resources.clock_sync.requirements import load_clock_requirements, lock_requ
 from resources.clock_sync.settings import stack_names
 
 ROOT = Path(__file__).resolve().parents[3]
-FILE = ROOT / "robot" / "requirements" / "clock_sync_virtual.toml"
+FILE = ROOT / "robot" / "clock_sync" / "requirements" / "clock_sync_virtual.toml"
 GOOD = """
 [requirements]
 schema = "benchwright.requirements/2"
@@ -112,7 +112,7 @@ def test_a_clock_without_requirement(tmp_path: Path) -> None:
 def test_a_lock_is_asked_for_by_the_first_file_that_has_the_clock(tmp_path: Path) -> None:
     site = tmp_path / "site.toml"
     site.write_text(GOOD)
-    told = ROOT / "robot" / "requirements" / "clock_time_service_virtual.toml"
+    told = ROOT / "robot" / "clock_sync" / "requirements" / "clock_time_service_virtual.toml"
     assert lock_requirement([site, FILE, told], "chrony").id == "CLK-1"
     found = lock_requirement([site, told], "timeservice")
     assert (found.quantity, found.lock_within_s) == ("sync_offset", 180)

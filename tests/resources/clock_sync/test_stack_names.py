@@ -20,7 +20,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         {"phc2sys"},
         "what the suite's method gettime-software runs by default",
     ),
-    "resources/keywords/clock_disturbance.py": ({"ptp-software"}, "the default of an argument"),
+    "resources/clock_sync/disturbance_keywords.py": ({"ptp-software"}, "the default of an argument"),
 }
 """Names in programs, and why; FREE_RUN is that of a clock which no stack steers."""
 

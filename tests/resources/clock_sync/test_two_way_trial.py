@@ -18,16 +18,16 @@ from hw.open_bench import Nodes
 from hw.protocols import READY_S
 from reports.clock_sync.trial import ClockTrial, Timecard, TrialFacts
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY
+from resources.clock_sync.judge import ClockJudge
 from resources.clock_sync.requirements import load_clock_requirements
 from resources.clock_sync.sync import ClockLab
 from resources.clock_sync.two_way_trial import measure_by_two_way
-from resources.keywords.clock_judge import ClockJudge
 from resources.profiles import load_profile
 from tests.reports.clock_sync.test_two_way_reference import answer, trial
 from tests.reports.sample_clock import offset_requirement
 
 ROOT = Path(__file__).resolve().parents[3]
-REQUIREMENTS = ROOT / "robot" / "requirements" / "clock_sync_windows_virtual.toml"
+REQUIREMENTS = ROOT / "robot" / "clock_sync" / "requirements" / "clock_sync_windows_virtual.toml"
 REQUIREMENT = offset_requirement("CLK-AS-FOUND", "as-found", limit_ns=500_000, lock_within_s=1)
 ERROR_NS = 3_000_000_000
 

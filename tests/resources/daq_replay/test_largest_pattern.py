@@ -47,7 +47,7 @@ from tests.reports.sample_run import TABLE_1, Disturbance, write_evidence
 ROOT = Path(__file__).resolve().parents[3]
 SPEC = load_bench(ROOT / "hw" / "benches" / "virtual.yaml")
 PATTERN = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
-REQUIREMENTS = ROOT / "robot" / "requirements"
+REQUIREMENTS = ROOT / "robot" / "daq_replay" / "requirements"
 LIGHTEST_FIRST = (9, 8, 1, 11, 10, 3, 5, 4, 7, 6, 12, 2)
 MS = 1_000_000
 

@@ -37,7 +37,7 @@ GENERATOR_LATE = Disturbance(generator_delay_ns={33: 15 * MS})
 
 def _evidence(folder: Path, simulated: bool = True, clock: str = "two-way") -> LatencyEvidence:
     bench = cast("Any", SimpleNamespace(spec=replace(SPEC, simulated=simulated)))
-    requirements = load_requirements(ROOT / "robot" / "requirements" / "daq12.toml")
+    requirements = load_requirements(ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml")
     profile = load_profile("ci")
     return LatencyEvidence(bench, SPEC.targets["linux-rt"], "kernel", clock, profile, requirements, folder)
 

@@ -111,7 +111,7 @@ def test_a_virtual_target_that_produces_gives_way_to_its_consumer(
 
 
 def _evidence(run: RunFolder, role: ReplayRole | None) -> LatencyEvidence:
-    requirements = load_requirements(ROOT / "robot" / "requirements" / "daq_producer.toml")
+    requirements = load_requirements(ROOT / "robot" / "daq_producer" / "requirements" / "daq_producer.toml")
     bench = cast("Any", SimpleNamespace(spec=SPEC))
     folder = run.evidence_folder("daq_producer", "embedded")
     target = SPEC.targets["linux-rt"]

@@ -14,15 +14,15 @@ from reports.run.asked import KEPT, AskedSuite, with_asked
 from reports.run.current import set_current_run
 from reports.run.folder import RunFolder
 from resources.asking import ask
-from resources.daq_replay.pattern import Pattern, load_pattern
-from resources.daq_replay.requirements import load_requirements
-from resources.keywords.daq_replay import (
+from resources.daq_replay.keywords import (
     DaqReplayLibrary,
     _evidence_folder,  # pyright: ignore[reportPrivateUsage]
 )
+from resources.daq_replay.pattern import Pattern, load_pattern
+from resources.daq_replay.requirements import load_requirements
 
 ROOT = Path(__file__).resolve().parents[3]
-DAQ12_REQUIREMENTS = ROOT / "robot" / "requirements" / "daq12.toml"
+DAQ12_REQUIREMENTS = ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml"
 DAQ12_PATTERN = ROOT / "traffic-gen" / "patterns" / "daq12.toml"
 
 GOOD = """
@@ -51,7 +51,7 @@ source = "site specification 8"
 """
 
 
-PRODUCER_REQUIREMENTS = DAQ12_REQUIREMENTS.with_name("daq_producer.toml")
+PRODUCER_REQUIREMENTS = ROOT / "robot" / "daq_producer" / "requirements" / "daq_producer.toml"
 EMBEDDED_REQUIREMENTS = DAQ12_REQUIREMENTS.with_name("daq_embedded_virtual.toml")
 
 

@@ -90,7 +90,7 @@ def test_what_it_does_not_carry_is_left_out_of_the_pattern(user: NetworkStack) -
 
 def _evidence(folder: Path) -> LatencyEvidence:
     bench = cast("Any", SimpleNamespace(spec=SPEC))
-    requirements = load_requirements(ROOT / "robot" / "requirements" / "daq12.toml")
+    requirements = load_requirements(ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml")
     target = SPEC.targets["linux-rt"]
     return LatencyEvidence(bench, target, "user", "two-way", load_profile("ci"), requirements, folder)
 

@@ -16,7 +16,7 @@ from resources.provisioning.settings import TIMES as PROVISIONING_TIMES
 from resources.provisioning.settings import provisioning_times
 from resources.requirements_file import load_requirements_file
 
-FILE = "robot/requirements/provisioning.toml"
+FILE = "robot/provisioning/requirements/provisioning.toml"
 
 
 def test_every_event_has_a_requirement_that_allows_nothing(repository: Path) -> None:

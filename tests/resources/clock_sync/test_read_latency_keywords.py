@@ -13,11 +13,11 @@ from robot.api import Error
 from hw.bench import load_bench
 from reports import RunFolder
 from reports.clock_read.readings import FOLDER, Readings
-from resources.keywords import clock_read_latency
-from resources.keywords.clock_read_latency import ClockReadLatencyLibrary
+from resources.clock_sync import read_latency_keywords as clock_read_latency
+from resources.clock_sync.read_latency_keywords import ClockReadLatencyLibrary
 from tests.reports.sample_read_latency import latency_answer, write_sample_readings
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 HEAD = '[requirements]\nschema = "benchwright.requirements/2"\nname = "site"\n'
 ONE = """
 [[requirement]]

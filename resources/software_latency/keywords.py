@@ -31,6 +31,7 @@ from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
+from resources.moved import present
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 from resources.software_latency.devices import devices_of, twins_delay
@@ -50,9 +51,9 @@ class SoftwareLatencyLibrary(AsksRequirements):
         """Name the requirements.
 
         Args:
-            requirements: File such as `robot/requirements/software_latency_virtual.toml`.
+            requirements: File such as `robot/software_latency/requirements/software_latency_virtual.toml`.
         """
-        self._path = requirements
+        self._path = present(requirements)
         self._requirements: tuple[Requirement, ...] = ()
         self._profile = ""
         self._found: list[tuple[Path, SoftwareLatencies]] = []

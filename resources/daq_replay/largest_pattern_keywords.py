@@ -14,15 +14,16 @@ from reports.largest_pattern.capability import QUANTITY
 from reports.largest_pattern.search import LargestPattern, largest_pattern_measurement
 from reports.run.current import judges
 from reports.units import format_value
+from resources.daq_replay.keywords import DaqReplayLibrary
 from resources.daq_replay.largest_pattern import LargestPatternSearch
 from resources.daq_replay.pattern import load_pattern
 from resources.daq_replay.plan import ReplaySettings
 from resources.daq_replay.requirements import load_requirements
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import say
-from resources.keywords.daq_replay import DaqReplayLibrary
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
+from resources.moved import present
 from resources.requirements_file import load_requirements_file
 
 NAMES = frozenset({"largest-pattern", "Find Largest Pattern"})
@@ -38,12 +39,12 @@ class LargestPatternLibrary(AsksRequirements):
 
         Args:
             requirements: How many producers there have to be at least, such as
-                `robot/requirements/largest_pattern.toml`.
+                `robot/daq_replay/requirements/largest_pattern.toml`.
             budgets: Requirements file with the streams' budgets that trials are judged by; of producers
                 without a stream in it none takes part.
         """
-        self._requirements_path = requirements
-        self._budgets_path = budgets
+        self._requirements_path = present(requirements)
+        self._budgets_path = present(budgets)
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks for a number of producers where one of its tests looks for it."""
@@ -63,7 +64,7 @@ class LargestPatternLibrary(AsksRequirements):
         """
         [requirement] = load_requirements_file(self._requirements_path, QUANTITY).requirements
         judges(requirement.id)
-        replayed: Any = BuiltIn().get_library_instance("resources.keywords.daq_replay.DaqReplayLibrary")
+        replayed: Any = BuiltIn().get_library_instance("resources.daq_replay.keywords.DaqReplayLibrary")
         evidence = replayed.evidence if isinstance(replayed, DaqReplayLibrary) else None
         assert evidence is not None
         budgets = load_requirements(self._budgets_path)

@@ -42,6 +42,7 @@ from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
+from resources.moved import present
 from resources.network_stack import network_stack_of
 from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.profiles import times_of
@@ -65,10 +66,11 @@ class RealtimeEthernetLibrary(AsksRequirements):
         """Name the requirements.
 
         Args:
-            requirements: File such as `robot/requirements/realtime_ethernet_virtual.toml`.
+            requirements: File such as `robot/realtime_ethernet/requirements/realtime_ethernet_virtual.toml`.
             fragments: File with those on messages of more than one frame; empty: none are sent.
         """
-        self._paths = (requirements, Path(fragments)) if fragments else (requirements,)
+        paths = (requirements, Path(fragments)) if fragments else (requirements,)
+        self._paths = tuple(map(present, paths))
         self._profile = ""
         self._folder = Path()
         self._messages: Messages | None = None

@@ -18,13 +18,13 @@ from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, load_trial, write_trial
 from resources.clock_sync.time_service import TimeServiceTrials
 from resources.clock_sync.time_service_events import TimeServiceEvents
-from resources.keywords.time_service import TimeServiceLibrary
+from resources.clock_sync.time_service_keywords import TimeServiceLibrary
 from resources.profiles import load_profile
 from tests.reports.clock_sync.test_told_bound import ramp, told
 from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock_trial
 
-ROOT = Path(__file__).resolve().parents[2]
-FILE = ROOT / "robot" / "requirements" / "clock_time_service_virtual.toml"
+ROOT = Path(__file__).resolve().parents[3]
+FILE = ROOT / "robot" / "clock_sync" / "requirements" / "clock_time_service_virtual.toml"
 STEP_NS = 250_000_000
 
 

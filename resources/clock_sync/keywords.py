@@ -18,15 +18,15 @@ from reports.clock_sync.trial import TRIAL
 from reports.requirements import AS_FOUND, Requirement
 from reports.run.current import judges
 from reports.units import format_measured, format_value
+from resources.clock_sync.judge import ClockJudge
 from resources.clock_sync.requirements import ClockRequirements, load_clock_requirements
 from resources.clock_sync.stack_tests import make_stack_tests, stacks_of_variables
 from resources.clock_sync.sync import ClockLab
-from resources.daq_replay.clock_networks import network_trials
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
-from resources.keywords.clock_judge import ClockJudge
-from resources.keywords.converters import Nanoseconds, Phase
+from resources.keywords.converters import Nanoseconds
 from resources.keywords.robot_api import keyword, library
+from resources.moved import present
 from resources.profiles import load_profile
 
 
@@ -41,9 +41,9 @@ class ClockSyncLibrary(AsksRequirements):
         """Name the requirements.
 
         Args:
-            requirements: File such as `robot/requirements/clock_sync_virtual.toml`.
+            requirements: File such as `robot/clock_sync/requirements/clock_sync_virtual.toml`.
         """
-        self._path = requirements
+        self._path = present(requirements)
         self._requirements: ClockRequirements | None = None
         self._lab: ClockLab | None = None
 
@@ -137,28 +137,6 @@ class ClockSyncLibrary(AsksRequirements):
             raise SkipExecution(f"profile {lab.profile.name} measures no clock under load")
         with self.judge.unset_on_error(requirement, "load"):
             trials = lab.load_trials(requirement)
-        self.judge.judge(trials, requirement)
-
-    @keyword
-    def clock_should_stay_within_its_limit_beside_the_pattern(
-        self, clock: str, pattern: Path, phase: Phase = "aligned-12"
-    ) -> None:
-        """Measure a clock while the data-acquisition pattern is replayed into the target.
-
-        Once its packets go over the pattern's network, once over the control network, as the profile says;
-        skipped where it names none.
-
-        Args:
-            clock: A stack whose packets can take either network: `chrony`, `ntp-user`.
-            pattern: The pattern file, such as `traffic-gen/patterns/daq12.toml`.
-            phase: How its streams begin.
-        """
-        requirement = self.requirement(clock)
-        lab = self.lab
-        if not lab.times.networks:
-            raise SkipExecution(f"profile {lab.profile.name} measures no clock beside the pattern")
-        with self.judge.unset_on_error(requirement, "pattern"):
-            trials = network_trials(lab, requirement, pattern, phase)
         self.judge.judge(trials, requirement)
 
     @keyword
@@ -276,5 +254,5 @@ class ClockSyncLibrary(AsksRequirements):
 
 def clock_library() -> ClockSyncLibrary:
     """Return the instance that the suite has imported: libraries built on it share its lab."""
-    instance: Any = BuiltIn().get_library_instance("resources.keywords.clock_sync.ClockSyncLibrary")
+    instance: Any = BuiltIn().get_library_instance("resources.clock_sync.keywords.ClockSyncLibrary")
     return instance

@@ -12,10 +12,12 @@ from robot.api import SkipExecution
 
 from hw.errors import CapabilityError
 from reports.run.current import take_judged
-from resources.keywords.clock_sync import ClockSyncLibrary
+from resources.clock_sync.keywords import ClockSyncLibrary
 from resources.keywords.converters import Nanoseconds
 
-FILE = Path(__file__).resolve().parents[2] / "robot" / "requirements" / "clock_sync_virtual.toml"
+FILE = (
+    Path(__file__).resolve().parents[3] / "robot" / "clock_sync" / "requirements" / "clock_sync_virtual.toml"
+)
 STEP = Nanoseconds(1_000_000)
 
 

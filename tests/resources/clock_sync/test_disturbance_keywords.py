@@ -17,15 +17,15 @@ from reports import RunFolder
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, load_trial, write_trial
 from reports.requirements import Requirement
+from resources.clock_sync import disturbance_keywords as clock_disturbance
 from resources.clock_sync.disturbance import ClockDisturber
+from resources.clock_sync.disturbance_keywords import ClockDisturbanceLibrary
 from resources.clock_sync.disturbance_settings import load_disturbances
-from resources.keywords import clock_disturbance
-from resources.keywords.clock_disturbance import ClockDisturbanceLibrary
-from resources.keywords.clock_judge import WITNESS_REQUIREMENT, ClockJudge
+from resources.clock_sync.judge import WITNESS_REQUIREMENT, ClockJudge
 from resources.profiles import load_profile
 from tests.reports.sample_clock import START_TAI_NS, compare_answer, offset_requirement, write_clock_trial
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 REQUIREMENT = offset_requirement("CLK-CHRONY", "chrony", limit_ns=2_000_000, lock_within_s=90)
 STEP_NS = 1_000_000
 

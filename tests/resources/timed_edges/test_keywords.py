@@ -17,17 +17,18 @@ from hw.errors import BenchError, MeasurementError
 from reports import RunFolder
 from reports.timed_edges.capability import METHODS
 from reports.timed_edges.trial import BudgetPart, Budgets, Counts, Delays, EdgeTrial, write_edge_trial
-from resources.keywords import judged, timed_edges
+from resources.keywords import judged
 from resources.keywords.converters import Nanoseconds
-from resources.keywords.timed_edges import TimedEdgesLibrary
 from resources.profiles import load_profile, times_of
+from resources.timed_edges import keywords as timed_edges
+from resources.timed_edges.keywords import TimedEdgesLibrary
 from resources.timed_edges.requirements import load_timed_edge_requirements
 from resources.timed_edges.settings import TIMES, edge_times
 from resources.timed_edges.trials import EdgePlan, EdgeRun
 
-ROOT = Path(__file__).resolve().parents[2]
-REQUIREMENTS = ROOT / "robot" / "requirements" / "timed_edges_virtual.toml"
-CLOCKS = ROOT / "robot" / "requirements" / "clock_sync_virtual.toml"
+ROOT = Path(__file__).resolve().parents[3]
+REQUIREMENTS = ROOT / "robot" / "timed_edges" / "requirements" / "timed_edges_virtual.toml"
+CLOCKS = ROOT / "robot" / "clock_sync" / "requirements" / "clock_sync_virtual.toml"
 TIME_SERVICE = CLOCKS.with_name("clock_time_service_virtual.toml")
 DEVIATIONS_NS = {
     "gettime-software": 5000.0,

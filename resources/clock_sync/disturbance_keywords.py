@@ -14,8 +14,8 @@ from reports.requirements import Requirement
 from reports.units import format_measured
 from resources.clock_sync.disturbance import ClockDisturber
 from resources.clock_sync.disturbance_settings import load_disturbances
+from resources.clock_sync.keywords import clock_library
 from resources.keywords.bench import say
-from resources.keywords.clock_sync import clock_library
 from resources.keywords.robot_api import keyword, library
 
 

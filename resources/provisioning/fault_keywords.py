@@ -16,11 +16,11 @@ from hw.leftovers import leftovers
 from hw.provisioning import Provisioner
 from reports import current_run
 from resources.keywords.bench import BenchLibrary, bench_library, say
-from resources.keywords.provisioning import FOLDER
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import times_of
-from resources.provisioning.fact_differences import differing_facts
+from resources.provisioning.keywords import FOLDER
 from resources.provisioning.settings import TIMES, provisioning_times
+from resources.tools.fact_differences import differing_facts
 
 
 @library(scope="SUITE", version="1")

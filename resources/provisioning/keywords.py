@@ -19,6 +19,7 @@ from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
+from resources.moved import present
 from resources.profiles import times_of
 from resources.provisioning.procedure import ProvisioningTrials, Round, differences_of
 from resources.provisioning.settings import TIMES, ProvisioningTimes, provisioning_times
@@ -38,9 +39,9 @@ class ProvisioningLibrary(AsksRequirements):
         """Name the requirements.
 
         Args:
-            requirements: File such as `robot/requirements/provisioning.toml`.
+            requirements: File such as `robot/provisioning/requirements/provisioning.toml`.
         """
-        self._path = requirements
+        self._path = present(requirements)
         self._trials: ProvisioningTrials | None = None
         self._rounds: dict[Event, list[Round]] = {}
         self._by_event: dict[Event, Requirement] = {}

@@ -23,6 +23,7 @@ from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
+from resources.moved import present
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 
@@ -39,9 +40,9 @@ class ClockReadLatencyLibrary(AsksRequirements):
         """Name the requirements.
 
         Args:
-            requirements: File such as `robot/requirements/clock_read_latency_virtual.toml`.
+            requirements: File such as `robot/clock_sync/requirements/clock_read_latency_virtual.toml`.
         """
-        self._path = requirements
+        self._path = present(requirements)
         self._requirements: tuple[Requirement, ...] = ()
         self._readings: Readings | None = None
         self._profile = ""

@@ -29,6 +29,7 @@ from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds, Phase
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
+from resources.moved import present
 from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.pace import FURTHER_REPLAYS
 from resources.profiles import load_profile
@@ -52,10 +53,10 @@ class DaqReplayLibrary(AsksRequirements):
         """Read the requirements.
 
         Args:
-            requirements: StreamRequirements file, such as `robot/requirements/daq12.toml`.
+            requirements: StreamRequirements file, such as `robot/daq_replay/requirements/daq12.toml`.
             pattern: Pattern file, such as `traffic-gen/patterns/daq12.toml`.
         """
-        self._requirements_path = requirements
+        self._requirements_path = present(requirements)
         self._pattern_path = pattern
         self._requirements: StreamRequirements | None = None
         self._evidence: LatencyEvidence | None = None

@@ -38,6 +38,7 @@ from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import EdgeMethod, Nanoseconds, SoftwareMethod
 from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
+from resources.moved import present
 from resources.profiles import load_profile
 from resources.timed_edges.requirements import TimedEdgeRequirements, load_timed_edge_requirements
 from resources.timed_edges.software import pin_of
@@ -75,11 +76,11 @@ class TimedEdgesLibrary(AsksRequirements):
         """Name the requirements.
 
         Args:
-            requirements: File such as `robot/requirements/timed_edges_virtual.toml`.
+            requirements: File such as `robot/timed_edges/requirements/timed_edges_virtual.toml`.
             clock_requirements: Files that say how long clock stacks may take to lock.
         """
-        self._path = requirements
-        self._clock_paths = clock_requirements
+        self._path = present(requirements)
+        self._clock_paths = tuple(map(present, clock_requirements))
         self._requirements: TimedEdgeRequirements | None = None
         self._stack = ExitStack()
         self._discipline = ExitStack()

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from resources.provisioning.fact_differences import BYTES, differing_facts, differing_lasting_facts
+from resources.tools.fact_differences import BYTES, differing_facts, differing_lasting_facts
 
 FACTS = {
     "kernel": {"release": "6.1", "preempt_rt": True},

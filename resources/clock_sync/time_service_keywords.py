@@ -19,6 +19,7 @@ from reports.clock_sync.trial import TRIAL, ClockTrial
 from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.units import format_measured
+from resources.clock_sync.judge import ClockJudge
 from resources.clock_sync.kind import load_clock_kind
 from resources.clock_sync.sync import ClockLab
 from resources.clock_sync.time_service import STACK, TimeServiceTrials
@@ -32,9 +33,9 @@ from resources.clock_sync.time_service_times import (
 from resources.clock_sync.trial import with_counter_timecard
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
-from resources.keywords.clock_judge import ClockJudge
 from resources.keywords.judged import keep
 from resources.keywords.robot_api import keyword, library
+from resources.moved import present
 from resources.profiles import load_profile, times_of
 from resources.requirements_file import load_requirements_file
 
@@ -70,9 +71,9 @@ class TimeServiceLibrary(AsksRequirements):
         """Name the requirements.
 
         Args:
-            requirements: File such as `robot/requirements/clock_time_service_virtual.toml`.
+            requirements: File such as `robot/clock_sync/requirements/clock_time_service_virtual.toml`.
         """
-        self._path = requirements
+        self._path = present(requirements)
         self._requirements: dict[str, Requirement] = {}
         self._lab: ClockLab | None = None
 
