@@ -6,6 +6,7 @@ from __future__ import annotations
 import select
 import socket
 import termios
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -57,8 +58,11 @@ def _shut(*hows: int) -> Callable[[End], socket.socket]:
         sock = end.connected("hold")
         for how in hows:
             sock.shutdown(how)
-        if socket.SHUT_WR in hows or socket.SHUT_RDWR in hows:
-            wait_for(sock, select.POLLIN)  # the far end closes in turn
+        if hows in ((socket.SHUT_WR, socket.SHUT_RD), (socket.SHUT_RDWR,)):
+            while said(sock.getpeername) != "ENOTCONN":  # the far end closes in turn: no poll tells
+                time.sleep(0.001)
+        elif socket.SHUT_WR in hows:
+            wait_for(sock, select.POLLIN)
         return sock
 
     return state
@@ -184,7 +188,12 @@ def sends_to(sock: socket.socket, end: End) -> object:
 
 
 def shuts(sock: socket.socket, _: End) -> object:
-    hows = (socket.SHUT_RD, socket.SHUT_WR, socket.SHUT_RDWR, 3, -1)
+    hows = (
+        3,
+        -1,
+        socket.SHUT_RD,
+        socket.SHUT_RDWR,
+    )  # shut to write, the far end may close at any time
     return [said(sock.shutdown, how) for how in hows]
 
 
