@@ -26,7 +26,7 @@ from hw.bench import load_bench
 from hw.errors import BenchwrightError, ConfigError
 from reports.requirements import Requirement
 from resources.daq_replay.requirements import StreamRequirements, load_requirements
-from resources.every_target import EveryTarget
+from resources.every_target import EveryTarget, no_tests_where_wrong
 
 TEMPLATE_ROW = "every requirement"
 REQUIREMENT = "Requirement"
@@ -44,26 +44,28 @@ class RequirementTests(_api.SuiteVisitor):  # type: ignore[misc]
     """Put one test for each requirement in the place of each template row."""
 
     def __init__(self, *arguments: str) -> None:
-        """Read the arguments.
+        """Remember the arguments.
 
         Args:
             arguments: `NAME=VALUE`, a variable of the suites each.
-
-        Raises:
-            ConfigError: An argument is no variable, the bench has no such target, or a file is wrong.
         """
-        self._values = dict(map(_variable, arguments))
-        target, bench = self._values.get("TARGET"), self._values.get("BENCH")
-        self._of_target = EveryTarget(_with_kind(target, bench)) if target else None
+        self._arguments = arguments
 
     def visit_suite(self, suite: Any) -> None:
         """Change the outermost suite; it is the only one that is visited.
 
         A requirements file that is wrong is named on stderr; its row stays, and fails with the same words.
+
+        Raises:
+            ConfigError: An argument is no variable, the bench has no such target, or a file of its kind is
+                wrong. The suite is then without tests.
         """
-        if self._of_target is not None:
-            self._of_target.visit_suite(suite)
-        _set_variables(suite, self._values)
+        with no_tests_where_wrong(suite):
+            values = dict(map(_variable, self._arguments))
+            target, bench = values.get("TARGET"), values.get("BENCH")
+            if target:
+                EveryTarget(_with_kind(target, bench)).visit_suite(suite)
+        _set_variables(suite, values)
         for each in _with_rows(suite):
             try:
                 path = requirements_file(each)
