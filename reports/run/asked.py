@@ -123,7 +123,7 @@ def unmeasured(states: Mapping[State, int]) -> str:
 
 
 def suite_name(source: Path) -> str:
-    """Return the name of a suite by its file below `robot/`, elsewhere its folder: `timed_edges/clocks.robot`."""
+    """Return the name of a suite by its file below `robot/`, elsewhere by its folder: `folder/one.robot`."""
     path = source.resolve()
     home = SUITES if SUITES in path.parents else path.parent.parent
     return path.relative_to(home).as_posix()
