@@ -43,7 +43,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -239,7 +239,7 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
         if len(self._kinds) == 1:
             [(target, kind)] = self._kinds.items()
             self._told(suite, _keep(suite, target, kind))
-            _set_variables(suite, target, kind)
+            set_variables(suite, {"TARGET": target, **kind.variables})
             _set_stacks(suite, self._stacks)
             return
         copies: list[Any] = []
@@ -247,7 +247,7 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
         for target, kind in self._kinds.items():
             copy = suite.deepcopy(name=target)
             left_out += _keep(copy, target, kind)
-            _set_variables(copy, target, kind)
+            set_variables(copy, {"TARGET": target, **kind.variables})
             _set_stacks(copy, self._stacks)
             if copy.has_tests:
                 copies.append(copy)
@@ -393,16 +393,23 @@ def _set_stacks(suite: Any, stacks: Sequence[str]) -> None:
         return
     copies = [suite] if len(stacks) == 1 else [suite.deepcopy(name=stack) for stack in stacks]
     for copy, stack in zip(copies, stacks, strict=True):
-        copy.resource.variables.create(name="${STACK}", value=[stack])
+        set_variables(copy, {"STACK": stack})
     if len(stacks) > 1:
         suite.metadata.clear()
         _replace_by(suite, copies)
 
 
-def _set_variables(suite: Any, target: str, kind: KindSuites) -> None:
-    """Set the variables in every suite file: those of a file go before those of its resources."""
-    values = {"TARGET": target, **kind.variables}
+def set_variables(suite: Any, values: Mapping[str, str]) -> None:
+    """Set variables in a suite and those below it, in the place of its file's own; they go before all others.
+
+    Args:
+        suite: Of Robot Framework, before it runs.
+        values: By names without `${}`.
+    """
+    own = suite.resource.variables
+    names = {f"${{{name}}}".upper() for name in values}
+    own[:] = [each for each in own if each.name.rstrip(" =").upper() not in names]
     for name, value in values.items():
-        suite.resource.variables.create(name=f"${{{name}}}", value=[value])
+        own.create(name=f"${{{name}}}", value=[value])
     for child in suite.suites:
-        _set_variables(child, target, kind)
+        set_variables(child, values)

@@ -270,6 +270,17 @@ def test_a_kind_takes_no_part_in_what_needs_more_than_it_has(tree: Path) -> None
     assert take_left_out() == ()
 
 
+def test_variables_of_the_file_itself_give_way(stacks: Path) -> None:
+    """The copy for a second target would measure the first one that the file names."""
+    own = "*** Variables ***\n${target}    nobody\n${STACK} =    none\n"
+    for file in (stacks / "suites").rglob("one.robot"):
+        file.write_text(own + file.read_text())
+    suite = build(stacks / "suites", "arm", "x86", "stacks=kernel")
+    found = list(suite.run(output=None, log=None, report=None, console="none").suite.all_tests)
+    assert {test.status for test in found} == {"PASS"}
+    assert [test.parent.metadata.get("Network Stack") for test in found] == [None, "kernel"] * 2
+
+
 def test_a_suite_in_a_folder_of_its_capability_is_one_of_it(tree: Path) -> None:
     """A kind names it, one that is without another folder has it, and times of its capability count."""
     (tree / "suites/fans/deep").mkdir(parents=True)
