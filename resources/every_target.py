@@ -358,10 +358,17 @@ def _keep_folders(suite: Any, kind: KindSuites) -> None:
 
 
 def _keep_possible(suite: Any, kind: KindSuites) -> None:
-    """Take out the tests of suites that need what the kind has not."""
+    """Take out the tests of suites that need what the kind has not.
+
+    Raises:
+        ConfigError: A suite of somebody's own needs what none of the project's does: no kind could have it.
+    """
     for child in suite.suites:
         _keep_possible(child, kind)
-    if kind.has is not None and not _each(suite.metadata.get(NEEDS, "")) <= kind.has:
+    needs = _each(suite.metadata.get(NEEDS, ""))
+    if unknown := sorted(needs.difference(known := _needs())):
+        raise ConfigError(f"{suite.source}: {NEEDS}: must be of {', '.join(known)}; found {unknown[0]!r}")
+    if kind.has is not None and not needs <= kind.has:
         suite.tests.clear()
 
 

@@ -297,6 +297,18 @@ def test_a_suite_in_a_folder_of_its_capability_is_one_of_it(tree: Path) -> None:
     assert names(build(tree / "suites", "edges", "profile=ci")) == []
 
 
+def test_a_need_of_somebodys_own_suite_that_no_kind_can_have_is_an_error(tree: Path) -> None:
+    (tree / "suites/clocks/one.robot").write_text(f"*** Settings ***\nMetadata    Needs    clock\n{STACKS}")
+    path = tree / "targets/edges/suites.toml"
+    path.write_text('schema = "benchwright.suites/1"\nhas = ["clock"]\n')
+    own = tree / "own.robot"
+    own.write_text(f"*** Settings ***\nMetadata    Needs    clock\n{STACKS}")
+    assert names(build(own, "edges"))
+    own.write_text(f"*** Settings ***\nMetadata    Needs    clok\n{STACKS}")
+    with pytest.raises(ConfigError, match=r"own\.robot: Needs: must be of clock; found 'clok'"):
+        build(own, "edges")
+
+
 def test_a_profile_has_no_time_for_a_suite_without_times_of_it(tree: Path) -> None:
     """The file of the suite's own goes before that of its capability; without one it has time."""
     for name in ("clocks", "edges"):
