@@ -8,8 +8,7 @@ from importlib import import_module
 from reports.capabilities import CAPABILITIES, HERE
 from reports.section import Section
 
-SECTIONS: tuple[Section, ...] = tuple(
-    import_module(f"reports.{name}.section").SECTION
-    for name in CAPABILITIES
-    if (HERE / name / "section.py").exists()
-)
+_WITH_ONE = tuple(name for name in CAPABILITIES if (HERE / name / "section.py").exists())
+SECTIONS: tuple[Section, ...] = tuple(import_module(f"reports.{name}.section").SECTION for name in _WITH_ONE)
+OF_SECTIONS: frozenset[str] = frozenset(each for name in _WITH_ONE for each in CAPABILITIES[name].quantities)
+"""The quantities of capabilities that have one: it shows their checks of the bench."""

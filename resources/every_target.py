@@ -43,8 +43,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -130,7 +130,7 @@ def load_kind_suites(kind_folder: Path, provisioning: str = "", profile: str = "
         return KindSuites(stacks=stacks, profile=ProfileSuites(profile))
     table = Fields(read_toml(path), str(path), "")
     table.text("schema", choices=(SCHEMA,))
-    known = sorted(each.name for each in SUITES.iterdir() if any(each.glob("*.robot")))
+    known = sorted(each.name for each in SUITES.iterdir() if any(each.rglob("*.robot")))
     has = frozenset(table.texts("has", choices=_needs())) if table.has("has") else None
     folders = table.texts("folders", choices=known) if table.has("folders") else None
     without = set(table.texts("without", choices=known, default=()))
@@ -155,7 +155,11 @@ def _known_profile(name: str, path: Path) -> str:
 
 
 def _profile_suites(name: str, table: Fields, folders: Sequence[str], stacks: Sequence[str]) -> ProfileSuites:
-    files = sorted(suite_name(file) for folder in folders for file in (SUITES / folder).glob("*.robot"))
+    files = sorted(
+        file.relative_to(SUITES).as_posix()
+        for folder in folders
+        for file in (SUITES / folder).rglob("*.robot")
+    )
     named = {"stacks": (STACK_TAG, stacks), "methods": (METHOD_TAG, METHODS)}
     only = {prefix: table.texts(key, choices, default=()) for key, (prefix, choices) in named.items()}
     found = ProfileSuites(
@@ -199,15 +203,27 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
     """
 
     def __init__(self, *targets: str) -> None:
-        """Remember the targets; a kind's file is read at once, so that an error in it ends Robot early.
+        """Remember the targets.
 
         Args:
             targets: `NAME`, or `NAME@KIND` with the kind that provisions it; one may be `profile=NAME`, one
                 `stacks=NAME,…`.
+        """
+        self._targets = targets
+
+    def visit_suite(self, suite: Any) -> None:
+        """Change the outermost suite; it is the only one that is visited.
 
         Raises:
-            ConfigError: A file is wrong, no target is named, or no kind has one of the network stacks.
+            ConfigError: A file is wrong, no target is named, or no kind has one of the network stacks. The
+                suite is then without tests.
         """
+        with no_tests_where_wrong(suite):
+            self._read(self._targets)
+            self._change(suite)
+
+    def _read(self, targets: Sequence[str]) -> None:
+        """Read the files of the targets' kinds."""
         self._profile = "".join(each.removeprefix(PROFILE) for each in targets if each.startswith(PROFILE))
         chosen = (each.removeprefix(NETWORK_STACKS) for each in targets if each.startswith(NETWORK_STACKS))
         self._stacks = tuple(dict.fromkeys(name for each in chosen for name in each.split(",") if name))
@@ -219,12 +235,11 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
         }
         require_stacks([other or name for name, _, other in named], self._stacks)
 
-    def visit_suite(self, suite: Any) -> None:
-        """Change the outermost suite; it is the only one that is visited."""
+    def _change(self, suite: Any) -> None:
         if len(self._kinds) == 1:
             [(target, kind)] = self._kinds.items()
             self._told(suite, _keep(suite, target, kind))
-            _set_variables(suite, target, kind)
+            set_variables(suite, {"TARGET": target, **kind.variables})
             _set_stacks(suite, self._stacks)
             return
         copies: list[Any] = []
@@ -232,7 +247,7 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
         for target, kind in self._kinds.items():
             copy = suite.deepcopy(name=target)
             left_out += _keep(copy, target, kind)
-            _set_variables(copy, target, kind)
+            set_variables(copy, {"TARGET": target, **kind.variables})
             _set_stacks(copy, self._stacks)
             if copy.has_tests:
                 copies.append(copy)
@@ -250,6 +265,20 @@ class EveryTarget(_api.SuiteVisitor):  # type: ignore[misc]
                 file=sys.__stderr__,
                 flush=True,
             )
+
+
+@contextmanager
+def no_tests_where_wrong(suite: Any) -> Generator[None]:
+    """Take the tests out of a suite whose modifier ends by an error.
+
+    Robot Framework logs that error, and would run the suite as the modifier has found it.
+    """
+    try:
+        yield
+    except Exception:
+        suite.tests.clear()
+        suite.suites.clear()
+        raise
 
 
 def require_stacks(kinds: Iterable[str], stacks: Iterable[str]) -> None:
@@ -310,9 +339,9 @@ def _is_left_out(test: Any, source: Path | None, profile: ProfileSuites) -> bool
 
 def _has_time(suite: Path, profile: str) -> bool:
     """Say whether a profile has time for a suite; of somebody's own suites: always."""
-    if not profile or suite.parent.parent != SUITES:
+    if not profile or SUITES not in suite.parent.parents:
         return True
-    folder = SUITES.parent / "resources" / suite.parent.name
+    folder = SUITES.parent / "resources" / suite.relative_to(SUITES).parts[0]
     files = [folder / name for name in (f"{suite.stem}.times.toml", "times.toml")]
     file = next((file for file in files if file.exists()), None)
     return file is None or has_times(profile, file)
@@ -329,10 +358,17 @@ def _keep_folders(suite: Any, kind: KindSuites) -> None:
 
 
 def _keep_possible(suite: Any, kind: KindSuites) -> None:
-    """Take out the tests of suites that need what the kind has not."""
+    """Take out the tests of suites that need what the kind has not.
+
+    Raises:
+        ConfigError: A suite of somebody's own needs what none of the project's does: no kind could have it.
+    """
     for child in suite.suites:
         _keep_possible(child, kind)
-    if kind.has is not None and not _each(suite.metadata.get(NEEDS, "")) <= kind.has:
+    needs = _each(suite.metadata.get(NEEDS, ""))
+    if unknown := sorted(needs.difference(known := _needs())):
+        raise ConfigError(f"{suite.source}: {NEEDS}: must be of {', '.join(known)}; found {unknown[0]!r}")
+    if kind.has is not None and not needs <= kind.has:
         suite.tests.clear()
 
 
@@ -364,16 +400,23 @@ def _set_stacks(suite: Any, stacks: Sequence[str]) -> None:
         return
     copies = [suite] if len(stacks) == 1 else [suite.deepcopy(name=stack) for stack in stacks]
     for copy, stack in zip(copies, stacks, strict=True):
-        copy.resource.variables.create(name="${STACK}", value=[stack])
+        set_variables(copy, {"STACK": stack})
     if len(stacks) > 1:
         suite.metadata.clear()
         _replace_by(suite, copies)
 
 
-def _set_variables(suite: Any, target: str, kind: KindSuites) -> None:
-    """Set the variables in every suite file: those of a file go before those of its resources."""
-    values = {"TARGET": target, **kind.variables}
+def set_variables(suite: Any, values: Mapping[str, str]) -> None:
+    """Set variables in a suite and those below it, in the place of its file's own; they go before all others.
+
+    Args:
+        suite: Of Robot Framework, before it runs.
+        values: By names without `${}`.
+    """
+    own = suite.resource.variables
+    names = {f"${{{name}}}".upper() for name in values}
+    own[:] = [each for each in own if each.name.rstrip(" =").upper() not in names]
     for name, value in values.items():
-        suite.resource.variables.create(name=f"${{{name}}}", value=[value])
+        own.create(name=f"${{{name}}}", value=[value])
     for child in suite.suites:
-        _set_variables(child, target, kind)
+        set_variables(child, values)

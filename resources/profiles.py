@@ -61,8 +61,15 @@ def load_profile(name: str, path: Path = PROFILES_FILE) -> Profile:
 
 
 def has_times(profile: str, file: Path) -> bool:
-    """Say whether a profile has a table in a file of times; raises ConfigError: the file is wrong."""
-    return profile in read_toml(file)
+    """Say whether a profile has a table in a file of times.
+
+    Raises:
+        ConfigError: The file is wrong, or has a table of what is no profile: that one would be left out.
+    """
+    tables, known = read_toml(file), tuple(read_toml(PROFILES_FILE))
+    if unknown := [name for name in tables if name not in known]:
+        raise ConfigError(f"{file}: {unknown[0]}: no such profile; there are: {', '.join(known)}")
+    return profile in tables
 
 
 def times_of(profile: str, file: Path, read: Callable[[Fields], Times]) -> Times:

@@ -17,7 +17,7 @@ place of a requirements file, as `PRODUCER_REQUIREMENTS=FILE`. With a target the
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from hw.bench import load_bench
 from hw.errors import BenchwrightError, ConfigError
 from reports.requirements import Requirement
 from resources.daq_replay.requirements import StreamRequirements, load_requirements
-from resources.every_target import EveryTarget
+from resources.every_target import EveryTarget, no_tests_where_wrong, set_variables
 from resources.moved import present
 
 TEMPLATE_ROW = "every requirement"
@@ -45,26 +45,28 @@ class RequirementTests(_api.SuiteVisitor):  # type: ignore[misc]
     """Put one test for each requirement in the place of each template row."""
 
     def __init__(self, *arguments: str) -> None:
-        """Read the arguments.
+        """Remember the arguments.
 
         Args:
             arguments: `NAME=VALUE`, a variable of the suites each.
-
-        Raises:
-            ConfigError: An argument is no variable, the bench has no such target, or a file is wrong.
         """
-        self._values = dict(map(_variable, arguments))
-        target, bench = self._values.get("TARGET"), self._values.get("BENCH")
-        self._of_target = EveryTarget(_with_kind(target, bench)) if target else None
+        self._arguments = arguments
 
     def visit_suite(self, suite: Any) -> None:
         """Change the outermost suite; it is the only one that is visited.
 
         A requirements file that is wrong is named on stderr; its row stays, and fails with the same words.
+
+        Raises:
+            ConfigError: An argument is no variable, the bench has no such target, or a file of its kind is
+                wrong. The suite is then without tests.
         """
-        if self._of_target is not None:
-            self._of_target.visit_suite(suite)
-        _set_variables(suite, self._values)
+        with no_tests_where_wrong(suite):
+            values = dict(map(_variable, self._arguments))
+            target, bench = values.get("TARGET"), values.get("BENCH")
+            if target:
+                EveryTarget(_with_kind(target, bench)).visit_suite(suite)
+        set_variables(suite, values)
         for each in _with_rows(suite):
             try:
                 path = requirements_file(each)
@@ -170,14 +172,3 @@ def _with_resources(resource: Any, seen: set[Path]) -> Iterator[Any]:
         if path.is_file() and path not in seen:
             seen.add(path)
             yield from _with_resources(_running.ResourceFile.from_file_system(path), seen)
-
-
-def _set_variables(suite: Any, values: Mapping[str, str]) -> None:
-    """Set variables in a suite and those below it, before all others of its file."""
-    own = suite.resource.variables
-    names = {f"${{{name}}}" for name in values}
-    own[:] = [each for each in own if each.name.rstrip(" =").upper() not in names]
-    for name, value in values.items():
-        own.create(name=f"${{{name}}}", value=[value])
-    for child in suite.suites:
-        _set_variables(child, values)

@@ -22,7 +22,7 @@ from reports.run.raw_data import HashRow, hash_rows, rows_of_target
 from reports.run.tally import effective, relative_margin, worst
 from reports.run.targets import targets_of
 from reports.section import Section, TargetData, TargetView
-from reports.sections import SECTIONS
+from reports.sections import OF_SECTIONS, SECTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _report(
     measured = TargetData(run.path, counting, found.measurements, target, targets)
     each = [(section, shown) for section in SECTIONS if (shown := section.gather(measured)) is not None]
     listed = {record for _section, shown in each for record in shown.records}
-    rest = [m for m in counting if m not in checks and m not in listed]
+    rest = [m for m in counting if m not in listed and not (m in checks and m.quantity in OF_SECTIONS)]
     sections = tuple((section, (shown,)) for section, shown in each)
     several = len(targets) > 1
     bare = _bare(run, found, came_out, hashes, sections)

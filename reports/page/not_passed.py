@@ -83,6 +83,6 @@ def _shown(report: Report, record: Measurement) -> tuple[str, str, str]:
                 anchor, words = section.contents[0]
                 return words, anchor, shown.cause(record)
     anchors = {anchor for section, _ in report.sections for anchor, _ in section.contents}
-    if record in report.checks:
+    if record in report.checks and not any(record in records for _, records in report.others):
         return "Instrument", "instrument" if "instrument" in anchors else "", ""
     return "Other measurements", "others", ""

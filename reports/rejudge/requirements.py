@@ -73,7 +73,8 @@ def requirement_objections(
     for name, item in ((name, item) for name, items in asked.items() for item in items):
         known = kinds().get(str(item.get("quantity")))
         if "quantity" in item and item.get("statistic") not in (known.statistics if known else ()):
-            yield f"{file_of[id(item)]}: {name}: there is no {_what(item)}"
+            why = "" if known else ": no again.py of a capability knows this quantity"
+            yield f"{file_of[id(item)]}: {name}: there is no {_what(item)}{why}"
     judged = {record["requirement"] for record in records}
     for name in asked:
         if name not in judged:

@@ -26,6 +26,7 @@ from reports.run.tally import worst_outcome
 
 KEPT = Path("evidence", "requirements")
 """Where a run keeps the requirements files that its suites ask by."""
+SUITES = Path(__file__).resolve().parents[2] / "robot"
 
 State = Outcome | Literal["skipped", "untested", "not asked"]
 SKIPPED: State = "skipped"
@@ -122,8 +123,10 @@ def unmeasured(states: Mapping[State, int]) -> str:
 
 
 def suite_name(source: Path) -> str:
-    """Return the name of a suite by its file: `clock_sync/sync_error.robot`."""
-    return f"{source.parent.name}/{source.name}"
+    """Return the name of a suite by its file below `robot/`, elsewhere by its folder: `folder/one.robot`."""
+    path = source.resolve()
+    home = SUITES if SUITES in path.parents else path.parent.parent
+    return path.relative_to(home).as_posix()
 
 
 def asked_suite(asked: Iterable[AskedSuite], target: str, suite: str, stack: str | None) -> AskedSuite | None:

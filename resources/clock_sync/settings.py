@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -234,8 +235,20 @@ def load_stack(name: str, simulated: bool, path: Path = LINUX_STACKS) -> StackSp
 
 
 def load_stacks(simulated: bool, path: Path = LINUX_STACKS) -> dict[str, StackSpec]:
-    """Read what is known of all stacks of a kind, by name; as `load_stack`."""
-    return {name: load_stack(name, simulated, path) for name in stack_names(path)}
+    """Read what is known of all stacks of a kind, by name; as `load_stack`.
+
+    Raises:
+        ConfigError: Besides: two of them have one title, by which Robot Framework tells tests apart.
+    """
+    found = {name: load_stack(name, simulated, path) for name in stack_names(path)}
+    for key in ("title", "edges_title"):
+        named: dict[str, str] = {}
+        for name, stack in found.items():
+            title: str = getattr(stack, key)
+            other = named.setdefault(re.sub(r"[\s_]", "", title).lower(), name) if title else name
+            if other != name:
+                raise ConfigError(f"{path / name / STACK_FILE}: {key}: {other} has it, too: {title!r}")
+    return found
 
 
 def stacks_of_any_kind(wanted: Callable[[StackSpec], bool]) -> tuple[str, ...]:
@@ -281,8 +294,8 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
         lock=rules.get(kind),
         kp=kp,
         ki=ki,
-        title=table.text("title", ""),
-        edges_title=table.text("edges_title", ""),
+        title=_title(table, "title"),
+        edges_title=_title(table, "edges_title"),
         served_as=table.text("served_as", ""),
         files=table.words("files", ""),
         device=table.text("device", SYSTEM_CLOCK),
@@ -301,6 +314,14 @@ def _stack(name: str, table: Fields, kind: str) -> StackSpec:
     )
     table.finish()
     return spec
+
+
+def _title(table: Fields, key: str) -> str:
+    """Return a title as it is to stand in the name of a test; empty: there is none."""
+    title = " ".join(table.text_that_says(key).split()) if table.has(key) else ""
+    if title != table.text(key, ""):
+        raise ConfigError(f"{table.file}: {key}: must be words with one blank between them")
+    return title
 
 
 def _answers(table: Fields | None) -> tuple[str, str]:

@@ -36,7 +36,7 @@ def make_stack_tests(suite: Any, stacks: Callable[[], Iterable[StackSpec]]) -> N
 
     Args:
         suite: Of Robot Framework, before it runs.
-        stacks: Returns the stacks; asked where there is a row.
+        stacks: Returns the stacks; asked where there is a row, which stays where that is an error.
     """
     for child in suite.suites:
         make_stack_tests(child, stacks)
@@ -45,9 +45,10 @@ def make_stack_tests(suite: Any, stacks: Callable[[], Iterable[StackSpec]]) -> N
         title_of = next((TITLES[each] for each in arguments if each in TITLES), None)
         if title_of is None:
             continue
+        specs = stacks()
         place = suite.tests.index(row)
         del suite.tests[place]
-        for stack in stacks():
+        for stack in specs:
             if title := title_of(stack):
                 beside = [
                     at for at, test in enumerate(suite.tests) if f"{STACK_TAG}{stack.name}" in test.tags

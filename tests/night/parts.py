@@ -136,7 +136,7 @@ def parts(fuzz_s: int, bench: str, root: Path = ROOT) -> tuple[Part, ...]:
 
 def suites(root: Path) -> tuple[str, ...]:
     """Return the folders of suites, by name."""
-    return tuple(sorted(each.name for each in (root / "robot").glob("*/") if any(each.glob("*.robot"))))
+    return tuple(sorted(each.name for each in (root / "robot").glob("*/") if any(each.rglob("*.robot"))))
 
 
 def benchmarks(root: Path) -> tuple[Part, ...]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from importlib import import_module
@@ -21,6 +23,7 @@ from resources import every_target
 from resources.every_target import NETWORK_STACK, SUITES, EveryTarget, ProfileSuites, load_kind_suites
 from resources.qualify import chosen_targets, require_one_choice
 
+ROBOT_HAS_NO_TESTS = 252
 _api: Any = import_module("robot.api")
 
 RESOURCE = """*** Settings ***
@@ -155,9 +158,9 @@ def test_one_network_stack_gets_the_suites_as_they_are(stacks: Path) -> None:
 
 
 def test_a_network_stack_that_no_kind_has_is_an_error(stacks: Path) -> None:
-    EveryTarget("x86", "stacks=user")  # another kind has it: the suite is skipped
+    build(stacks / "suites", "x86", "stacks=user")  # another kind has it: the suite is skipped
     with pytest.raises(ConfigError, match=r"x86/stack/quick\.toml: no network stack 'quick'.*are: kernel$"):
-        EveryTarget("pi@x86", "stacks=kernel,quick")
+        build(stacks / "suites", "pi@x86", "stacks=kernel,quick")
     with pytest.raises(ConfigError, match=r"name them once"):
         require_one_choice(["kernel"], ["--variable", "STACK:user"])
     require_one_choice([], ["--variable", "STACK:user"])
@@ -265,6 +268,45 @@ def test_a_kind_takes_no_part_in_what_needs_more_than_it_has(tree: Path) -> None
     assert take_left_out() == ()
 
 
+def test_variables_of_the_file_itself_give_way(stacks: Path) -> None:
+    """The copy for a second target would measure the first one that the file names."""
+    own = "*** Variables ***\n${target}    nobody\n${STACK} =    none\n"
+    for file in (stacks / "suites").rglob("one.robot"):
+        file.write_text(own + file.read_text())
+    suite = build(stacks / "suites", "arm", "x86", "stacks=kernel")
+    found = list(suite.run(output=None, log=None, report=None, console="none").suite.all_tests)
+    assert {test.status for test in found} == {"PASS"}
+    assert [test.parent.metadata.get("Network Stack") for test in found] == [None, "kernel"] * 2
+
+
+def test_a_suite_in_a_folder_of_its_capability_is_one_of_it(tree: Path) -> None:
+    """A kind names it, one that is without another folder has it, and times of its capability count."""
+    (tree / "suites/fans/deep").mkdir(parents=True)
+    (tree / "suites/fans/deep/one.robot").write_text(SUITE % "wide")
+    (tree / "resources/fans").mkdir(parents=True)
+    (tree / "resources/fans/times.toml").write_text("[ci]\n")
+    path, fans = tree / "targets/edges/suites.toml", ["Suites.Fans.Deep.One.Who Is It"]
+    head = 'schema = "benchwright.suites/1"\n'
+    path.write_text(head + 'without = ["clocks", "edges"]\n')
+    assert names(build(tree / "suites", "edges", "profile=ci")) == fans
+    assert names(build(tree / "suites", "edges", "profile=quick")) == []
+    path.write_text(head + 'folders = ["fans"]\n[profiles.ci]\nwithout = ["fans/deep/one.robot"]\n')
+    assert names(build(tree / "suites", "edges")) == fans
+    assert names(build(tree / "suites", "edges", "profile=ci")) == []
+
+
+def test_a_need_of_somebodys_own_suite_that_no_kind_can_have_is_an_error(tree: Path) -> None:
+    (tree / "suites/clocks/one.robot").write_text(f"*** Settings ***\nMetadata    Needs    clock\n{STACKS}")
+    path = tree / "targets/edges/suites.toml"
+    path.write_text('schema = "benchwright.suites/1"\nhas = ["clock"]\n')
+    own = tree / "own.robot"
+    own.write_text(f"*** Settings ***\nMetadata    Needs    clock\n{STACKS}")
+    assert names(build(own, "edges"))
+    own.write_text(f"*** Settings ***\nMetadata    Needs    clok\n{STACKS}")
+    with pytest.raises(ConfigError, match=r"own\.robot: Needs: must be of clock; found 'clok'"):
+        build(own, "edges")
+
+
 def test_a_profile_has_no_time_for_a_suite_without_times_of_it(tree: Path) -> None:
     """The file of the suite's own goes before that of its capability; without one it has time."""
     for name in ("clocks", "edges"):
@@ -369,7 +411,28 @@ def test_every_kind_of_this_project_has_a_file_that_can_be_read() -> None:
 
 def test_no_target_is_an_error() -> None:
     with pytest.raises(ConfigError, match="one target"):
-        EveryTarget()
+        build(every_target.SUITES)
+
+
+@pytest.mark.parametrize(
+    ("modifier", "told"),
+    [
+        ("resources.every_target.EveryTarget:linux-rt:stacks=none", "no network stack 'none'"),
+        ("resources.requirement_tests.RequirementTests:target=linux-rt:bench=none.yaml", "none.yaml"),
+    ],
+)
+def test_a_run_ends_before_its_first_test_where_a_file_is_wrong(modifier: str, told: str) -> None:
+    """Robot Framework logs what a modifier raises and goes on with the suites as they are."""
+    command = [sys.executable, "-m", "robot", "--pythonpath", ".", "--dryrun"]
+    command += [
+        *(f"--{each}=NONE" for each in ("output", "log", "report")),
+        "--prerunmodifier",
+        modifier,
+        "robot/daq_replay",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == ROBOT_HAS_NO_TESTS, done.stdout
+    assert told in done.stderr
 
 
 def test_a_run_is_of_all_targets_of_the_bench_or_of_those_named() -> None:

@@ -69,6 +69,13 @@ def test_times_are_of_profiles_that_there_are(file: Path) -> None:
     assert set(read_toml(file)) <= set(read_toml(PROFILES_FILE))
 
 
+def test_times_of_what_is_no_profile_are_refused(tmp_path: Path) -> None:
+    """A word that is wrong by a letter would leave the suites out of the profile that it means."""
+    (tmp_path / "times.toml").write_text("[quikc]\n")
+    with pytest.raises(ConfigError, match=r"times\.toml: quikc: no such profile; there are: quick, ci"):
+        has_times("quick", tmp_path / "times.toml")
+
+
 def test_a_profile_without_times_is_refused_by_name() -> None:
     with pytest.raises(ConfigError, match=r"times\.toml: site: missing; there are: quick, ci, nightly"):
         times_of("site", CLOCK_TIMES, clock_times)

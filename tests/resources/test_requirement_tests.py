@@ -146,7 +146,7 @@ def test_a_target_has_the_requirements_of_its_kind() -> None:
 )
 def test_a_wrong_argument_is_named(arguments: tuple[str, ...], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        RequirementTests(*arguments)
+        made("robot/daq_replay", *arguments)
 
 
 def test_variables_for_robot_are_those_of_the_modifier() -> None:

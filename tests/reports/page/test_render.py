@@ -16,7 +16,9 @@ from urllib.parse import unquote
 import pytest
 
 from reports.__main__ import main
+from reports.page import model
 from reports.page.model import gather
+from reports.page.not_passed import not_passed
 from reports.page.render import headline, render, write_page
 from reports.record.measurement import (
     Conditions,
@@ -237,6 +239,23 @@ def test_the_benchs_own_check_can_spoil_a_pass_but_is_no_verdict_on_the_target(
     text = squeezed(outline(run).text)
     assert f"found it with an error of {error_ns} ns" in text
     assert ("the bench did not pass its own check" in text) == (outcome == "fail")
+
+
+def test_a_check_that_no_section_shows_stands_among_other_measurements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A capability that has a section shows its checks itself; one without has no other place."""
+    run = make_run(tmp_path)
+    check = replace(run.records().measurements[0], requirement="BENCH", quantity="known_delay_error")
+    run.append(check)
+    assert gather(run.path).others == ()
+    monkeypatch.setattr(model, "OF_SECTIONS", frozenset[str]())
+    report = gather(run.path)
+    assert report.others == (("known_delay_error", (check,)),)
+    assert len(report.records) == 48
+    failed = replace(report, others=(("known_delay_error", (replace(check, outcome="fail"),)),))
+    failed = replace(failed, checks=failed.others[0][1])
+    assert [each.section for each in not_passed((failed,), {})] == [("Other measurements", "#others")]
 
 
 def test_what_comes_from_outside_cannot_become_markup(tmp_path: Path):

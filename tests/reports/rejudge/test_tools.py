@@ -274,7 +274,11 @@ def test_a_record_is_of_what_its_quantity_can_be(
     ("old", "new", "said"),
     [
         ("requirements/2", "requirements/3", "fast.toml: schema is 'benchwright.requirements/3'"),
-        ('"one_way_latency"', '"two_way_latency"', "fast.toml: DAQ-1: there is no two_way_latency max"),
+        (
+            '"one_way_latency"',
+            '"two_way_latency"',
+            "fast.toml: DAQ-1: there is no two_way_latency max: no again.py",
+        ),
         ('"max"', '"min"', "fast.toml: DAQ-1: there is no one_way_latency min"),
     ],
 )

@@ -65,7 +65,10 @@ def test_a_suite_may_say_that_it_asks_nothing() -> None:
 
 
 def test_a_suite_has_the_name_of_its_file() -> None:
+    """Below `robot/` with every folder: two capabilities may have a suite of one name in one of that name."""
     assert suite_name(Path("/anywhere/timed_edges/clocks.robot")) == EDGES
+    for name in (EDGES, "timed_edges/pins/slow.robot"):
+        assert suite_name(Path("robot", name).resolve()) == name
 
 
 def test_a_suite_that_never_came_so_far_asks_what_it_asks_of_others() -> None:

@@ -16,6 +16,7 @@ from resources.clock_sync.settings import (
     ClockSettings,
     Wander,
     load_stack,
+    load_stacks,
     stack_names,
 )
 
@@ -115,6 +116,14 @@ def test_lock_rule_depends_on_the_bench() -> None:
             'tool = "bw-timed"',
             "stack.toml: tool: unknown key; known here: answers, can",
         ),
+        ('title = "Chrony With', 'title = "Chrony  With', "stack.toml: title: must be words with one blank"),
+        ('title = "A Clock That Chrony', 'title = " A Clock', "stack.toml: edges_title: must be words with"),
+        ('title = "Chrony With', 'title = "Chrony\\nWith', "stack.toml: title: must be words with one blank"),
+        (
+            'title = "Chrony With Kernel Stamps"',
+            'title = ""',
+            "stack.toml: title: must be a text that is not",
+        ),
     ],
 )
 def test_damaged_data_file_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -124,6 +133,18 @@ def test_damaged_data_file_is_refused(tmp_path: Path, old: str, new: str, said: 
     (tmp_path / name / STACK_FILE).write_text(texts[name].replace(old, new))
     with pytest.raises(ConfigError, match=re.escape(said)):
         load_stack(name, simulated=True, path=tmp_path)
+
+
+@pytest.mark.parametrize("key", ["title", "edges_title"])
+def test_two_stacks_of_one_title_are_refused(tmp_path: Path, key: str) -> None:
+    """By Robot Framework's rule for names, which knows no capitals, blanks or underscores."""
+    chrony = (LINUX_STACKS / "chrony" / STACK_FILE).read_text()
+    for name, title in (("old", "My_clock"), ("other", "Mine"), ("own", "my Clock")):
+        (tmp_path / name).mkdir()
+        own = re.sub(r"(?m)^(edges_)?title.*\n", "", chrony)
+        (tmp_path / name / STACK_FILE).write_text(f'{key} = "{title}"\n{own}')
+    with pytest.raises(ConfigError, match=rf"own/stack\.toml: {key}: old has it, too: 'my Clock'"):
+        load_stacks(simulated=True, path=tmp_path)
 
 
 def _files(

@@ -11,7 +11,7 @@ import pytest
 
 from hw.errors import ConfigError
 from resources.clock_sync import stack_tests
-from resources.clock_sync.settings import load_stacks
+from resources.clock_sync.settings import StackSpec, load_stacks
 from resources.clock_sync.stack_tests import make_stack_tests, stacks_of_variables
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -67,6 +67,18 @@ def test_edges_have_titles_of_their_own() -> None:
 def test_a_suite_without_a_row_asks_for_no_stack() -> None:
     suite = api.TestSuite.from_string(SUITE.format(row="chrony"))
     make_stack_tests(suite, lambda: pytest.fail("asked"))
+    assert [test.name for test in suite.tests] == ["First", "Every Clock Stack Keeps Time", "Between", "Last"]
+
+
+def test_a_row_stays_where_a_stack_is_wrong() -> None:
+    """It then fails for the same cause; a suite without it would pass."""
+
+    def wrong() -> list[StackSpec]:
+        raise ConfigError("stack.toml: wrong")
+
+    suite = api.TestSuite.from_string(SUITE.format(row="every clock stack"))
+    with pytest.raises(ConfigError, match="wrong"):
+        make_stack_tests(suite, wrong)
     assert [test.name for test in suite.tests] == ["First", "Every Clock Stack Keeps Time", "Between", "Last"]
 
 
