@@ -42,7 +42,7 @@ lint_suites() {
         [[ -z $(find "$folder" -name '*.robot' -o -name '*.resource' 2>/dev/null) ]] || folders+=("$folder")
     done
     [[ ${#folders[@]} -gt 0 ]] || { echo "no suites yet"; return 0; }
-    $BIN/robocop check "${folders[@]}" && $BIN/robocop format --check --diff "${folders[@]}"
+    $BIN/robocop check --no-cache "${folders[@]}" && $BIN/robocop format --no-cache --check --diff "${folders[@]}"
 }
 
 # Build everything with one compiler, warnings as errors, in a directory of its own, made anew when its arguments change.
