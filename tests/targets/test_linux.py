@@ -84,8 +84,8 @@ def test_a_file_besides_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_its_clock_takes_no_suite_of_clocks() -> None:
     """What steers a clock would steer the host's."""
     suites = load_kind_suites(TARGETS / TARGET, profile="ci")
-    assert suites.folders is not None
-    assert "clock_sync" not in suites.folders
+    assert suites.has is not None
+    assert "clock" not in suites.has
     assert not suites.profile.only_by_name
     assert load_kind_suites(TARGETS / TARGET, profile="quick").profile.only_by_name
 

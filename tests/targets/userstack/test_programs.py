@@ -148,7 +148,7 @@ CASES = {
         ("vsftpd", "FOLDER/vsftpd.conf"),
         ("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", "ftp://URL_HERE:PORT/file"),
         f"226 {FILE_BYTES}",
-        not_by_stack="vsftpd hands its data connections over a local socket (SCM_RIGHTS)",
+        not_by_stack="vsftpd fails in each of its ways; not traced (docs/user-stack.md)",
     ),
     "haproxy-curl": Case(
         ("haproxy", "-db", "-f", "FOLDER/haproxy.conf"),

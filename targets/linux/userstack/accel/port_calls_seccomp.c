@@ -49,3 +49,8 @@ EXPORT int prctl(int option, ...)
 		prepare();
 	return libc_calls()->prctl(option, words[0], words[1], words[2], words[3]);
 }
+
+/* A second name, where time has 64 bits in others. */
+#if __SIZEOF_LONG__ == 4
+EXPORT int __prctl_time64(int option, ...) __THROW __attribute__((alias("prctl")));
+#endif
