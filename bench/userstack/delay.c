@@ -3,26 +3,18 @@
  * A relay between two interfaces that hands each frame on so many microseconds after it came: `delay ONE OTHER DELAY_US`. What does not
  * fit into its memory is lost. At SIGTERM it prints what it did, as JSON.
  */
-#include <arpa/inet.h>
-#include <linux/if_packet.h>
-#include <net/ethernet.h>
-#include <net/if.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <time.h>
 
-enum { FRAME_BYTES = 2048, FRAMES = 16384, BATCH = 64, BUFFER_BYTES = 64 << 20, SLACK_NS = 1000 };
+#include "relay.h"
+
+enum { FRAME_BYTES = 2048, FRAMES = 16384, BATCH = 64, SLACK_NS = 1000 };
 
 #define NS_PER_US INT64_C(1000)
 #define NS_PER_S INT64_C(1000000000)
 
-static volatile sig_atomic_t ends;
 static int64_t delay_ns;
 static uint64_t relayed, lost;
 
@@ -37,32 +29,12 @@ struct way {
 	} waiting[FRAMES];
 };
 
-static void end(int number)
-{
-	(void)number;
-	ends = 1;
-}
-
 static int64_t now_monotonic_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
-static int open_on(const char *interface)
-{
-	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)if_nametoindex(interface) };
-	int fd = socket(AF_PACKET, SOCK_RAW, 0), on = 1, bytes = BUFFER_BYTES;
-
-	if (fd < 0 || !address.sll_ifindex || setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) || setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) ||
-	    setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof(on)) || bind(fd, (struct sockaddr *)&address, sizeof(address))) {
-		perror(interface);
-		exit(3);
-	}
-	return fd;
 }
 
 static void take(struct way *way)
@@ -109,16 +81,11 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 2;
 	delay_ns = strtoll(argv[3], NULL, 10) * NS_PER_US;
-	ways[0].from = ways[1].to = open_on(argv[1]);
-	ways[1].from = ways[0].to = open_on(argv[2]);
+	open_relay(argv + 1, fds);
 	for (int i = 0; i < 2; i++)
-		fds[i] = (struct pollfd){ .fd = ways[i].from, .events = POLLIN };
+		ways[i].from = ways[!i].to = fds[i].fd;
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
-	signal(SIGTERM, end);
-	signal(SIGINT, end);
-	printf("ready\n");
-	fflush(stdout);
-	while (!ends) {
+	while (!relay_ends) {
 		int64_t next_monotonic_ns = INT64_MAX, left_ns;
 
 		for (int i = 0; i < 2; i++) {
