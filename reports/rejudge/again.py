@@ -66,8 +66,17 @@ def every() -> tuple[Again, ...]:
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """Return every quantity by its name."""
-    return {name: kind for again in every() for name, kind in again.quantities.items()}
+    """Return every quantity by its name.
+
+    Raises:
+        ValueError: Two capabilities have one of a name.
+    """
+    found: dict[str, Kind] = {}
+    for again in every():
+        if double := sorted(again.quantities.keys() & found.keys()):
+            raise ValueError(f"again.py: {double[0]}: two capabilities have this quantity")
+        found.update(again.quantities)
+    return found
 
 
 @cache
