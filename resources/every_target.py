@@ -300,7 +300,7 @@ def require_stacks(kinds: Iterable[str], stacks: Iterable[str]) -> None:
 def _keep(suite: Any, target: str, kind: KindSuites) -> tuple[LeftOut, ...]:
     """Take out what a kind takes no part in, then what the profile has no time for; return the latter."""
     _keep_folders(suite, kind)
-    _keep_possible(suite, kind)
+    _keep_possible(suite, kind, _needs())
     if kind.stacks is not None:
         stacks = kind.stacks
         make_stack_tests(suite, lambda: stacks)
@@ -357,16 +357,21 @@ def _keep_folders(suite: Any, kind: KindSuites) -> None:
         suite.tests.clear()
 
 
-def _keep_possible(suite: Any, kind: KindSuites) -> None:
+def _keep_possible(suite: Any, kind: KindSuites, known: Sequence[str]) -> None:
     """Take out the tests of suites that need what the kind has not.
+
+    Args:
+        suite: Changed in place.
+        kind: Of the target.
+        known: What the project's suites need.
 
     Raises:
         ConfigError: A suite of somebody's own needs what none of the project's does: no kind could have it.
     """
     for child in suite.suites:
-        _keep_possible(child, kind)
+        _keep_possible(child, kind, known)
     needs = _each(suite.metadata.get(NEEDS, ""))
-    if unknown := sorted(needs.difference(known := _needs())):
+    if unknown := sorted(needs.difference(known)):
         raise ConfigError(f"{suite.source}: {NEEDS}: must be of {', '.join(known)}; found {unknown[0]!r}")
     if kind.has is not None and not needs <= kind.has:
         suite.tests.clear()

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from robot.api import logger
 from robot.libraries.BuiltIn import BuiltIn
 
-from hw.errors import BenchwrightError, CapabilityError, ConfigError, MeasurementError
+from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import current_run
 from reports.daq_replay.known_delay import KnownDelay
 from reports.run.asked import stacks_of
@@ -77,18 +76,14 @@ class DaqReplayLibrary(AsksRequirements):
         found = list(streams) if TEMPLATE_ROW in named else of_subjects(streams, named)
         return [(self._requirements_path, found)]
 
-    def start_suite(self, data: Any, result: Any) -> None:
-        """Listener: put one test for each requirement in the place of the template row.
+    def make_tests(self, suite: Any) -> None:
+        """Put one test for each requirement in the place of the template row.
 
         Where a pre-run modifier has made them, from another file than this suite's, they fail.
         """
-        super().start_suite(data, result)
-        try:
-            strangers = tests_of_other_files(data, self._loaded())
-            make_tests(data, self._loaded())
-        except BenchwrightError as error:
-            logger.error(str(error))  # the row stays, and its keyword says the same as the test's failure
-            return
+        requirements = self._loaded()
+        strangers = tests_of_other_files(suite, requirements)
+        make_tests(suite, requirements)
         for test in strangers:
             test.body[0].args = (TEMPLATE_ROW,)
 
