@@ -39,7 +39,7 @@ from reports.clock_sync.told_bound import median_size_ns
 from reports.record.histogram import Summary
 from reports.requirements import Requirement
 from resources.clock_sync.kind import load_clock_kind
-from resources.clock_sync.sync import ClockLab
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.time_service import STACK, TimeServiceTrials
 from resources.clock_sync.time_service_times import TIMES, TimeServiceTimes, time_service_times
 from resources.profiles import load_profile, times_of

@@ -22,10 +22,10 @@ from reports.requirements import Requirement
 from resources.clock_sync.config import STANDBY
 from resources.clock_sync.disturbance_settings import DisturbanceSettings
 from resources.clock_sync.disturbed_trial import EventLog, keep_events, measure_disturbed
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.lock import RateGoal, selected_grandmaster
 from resources.clock_sync.servo_watch import wait_grandmaster, wait_settled
 from resources.clock_sync.stack import LOOK_S, ClockStack
-from resources.clock_sync.sync import ClockLab
 from resources.clock_sync.trial import TrialSettings
 from resources.tools.jobs import end_and_fetch
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, TrialFacts
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.stack import ClockStack
-from resources.clock_sync.sync import ClockLab
 from resources.clock_sync.trial import TrialSettings
 
 CALM_S = 1.0

@@ -26,8 +26,8 @@ from reports.record.context import Context
 from reports.record.sampling import required_samples
 from reports.requirements import Requirement
 from reports.units import format_value
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.requirements import ClockMask
-from resources.clock_sync.sync import ClockLab
 from resources.keywords.judged import keep, require_passed, running_test
 
 WITNESS_REQUIREMENT = "BENCH-CLOCK-WITNESSES"

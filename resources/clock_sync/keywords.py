@@ -18,10 +18,20 @@ from reports.clock_sync.trial import TRIAL
 from reports.requirements import AS_FOUND, Requirement
 from reports.run.current import judges
 from reports.units import format_measured, format_value
+from resources.clock_sync.asymmetry import asymmetry_trials
 from resources.clock_sync.judge import ClockJudge
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.requirements import ClockRequirements, load_clock_requirements
 from resources.clock_sync.stack_tests import make_stack_tests, stacks_of_variables
-from resources.clock_sync.sync import ClockLab
+from resources.clock_sync.stack_trials import (
+    as_found_trial,
+    holdover_trial,
+    interval_trials,
+    load_trials,
+    locked_trial,
+    relock,
+    wrong_clock_trial,
+)
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
@@ -97,12 +107,12 @@ class ClockSyncLibrary(AsksRequirements):
         requirement = self.requirement(clock)
         if clock == AS_FOUND:
             with self.judge.unset_on_error(requirement, "sync"):
-                trial = self.lab.as_found_trial(requirement)
+                trial = as_found_trial(self.lab, requirement)
             say(f"{clock}: at most {format_measured(trial.filtered.extreme_ns, 'ns')} off")
             self.judge.judge([trial], requirement)
             return
         with self.judge.unset_on_error(requirement, "sync", locks=True):
-            trial = self.lab.locked_trial(requirement)
+            trial = locked_trial(self.lab, requirement)
         locks = [trial.facts.lock] if trial.facts.lock is not None else []
         conditions = self.judge.conditions_of(trial)
         lock = self.judge.lock_record(locks, requirement, 1, conditions, [trial.folder / TRIAL])
@@ -121,7 +131,7 @@ class ClockSyncLibrary(AsksRequirements):
         if not self.lab.times.intervals_s:
             raise SkipExecution(f"profile {self.lab.profile.name} varies no synchronisation interval")
         with self.judge.unset_on_error(requirement, "interval"):
-            trials = self.lab.interval_trials(requirement)
+            trials = interval_trials(self.lab, requirement)
         self.judge.judge(trials, requirement)
 
     @keyword
@@ -136,7 +146,7 @@ class ClockSyncLibrary(AsksRequirements):
         if not lab.times.loads:
             raise SkipExecution(f"profile {lab.profile.name} measures no clock under load")
         with self.judge.unset_on_error(requirement, "load"):
-            trials = lab.load_trials(requirement)
+            trials = load_trials(lab, requirement)
         self.judge.judge(trials, requirement)
 
     @keyword
@@ -156,7 +166,7 @@ class ClockSyncLibrary(AsksRequirements):
         if lab.times.alternations < SHIFT_PAIRS_MIN:
             raise SkipExecution(f"profile {lab.profile.name} has fewer than {SHIFT_PAIRS_MIN} alternations")
         with self.judge.unset_on_error(requirement, "asymmetry"):
-            pairs = lab.asymmetry_trials(requirement, asymmetry.value_ns // 1000)
+            pairs = asymmetry_trials(lab, requirement, asymmetry.value_ns // 1000)
         record = self.judge.shift_record(pairs, asymmetry.value_ns, requirement)
         say(f"{clock}: {record.reason}")
         self.judge.judge([], requirement, [record])
@@ -170,7 +180,7 @@ class ClockSyncLibrary(AsksRequirements):
         Args:
             clock: The stack that has synchronised it.
         """
-        trial = self.lab.holdover_trial(self._offered(clock))
+        trial = holdover_trial(self.lab, self._offered(clock))
         invalid = trial.filtered.invalid()
         if invalid:
             raise MeasurementError("; ".join(invalid))
@@ -187,7 +197,7 @@ class ClockSyncLibrary(AsksRequirements):
         """
         requirement = self.requirement(clock)
         with self.judge.unset_on_error(requirement, "relock", offset=False, locks=True):
-            folder = self.lab.relock(requirement, step.value_ns)
+            folder = relock(self.lab, requirement, step.value_ns)
         locks = found.locks if (found := load_disturbance(folder)) is not None else []
         say(
             f"{clock}: locked {len(locks)} times, after "
@@ -213,7 +223,7 @@ class ClockSyncLibrary(AsksRequirements):
         requirement = self._offered(clock)
         if not self.lab.bench.spec.simulated:
             raise SkipExecution("no clock of a real bench is known to be wrong")
-        trial = self.lab.wrong_clock_trial(node)
+        trial = wrong_clock_trial(self.lab, node)
         say(f"{node}: {format_measured(trial.filtered.extreme_ns, 'ns')} off")
         self.judge.require_known_error(trial, requirement, error.value_ns)
 

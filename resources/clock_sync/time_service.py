@@ -18,8 +18,9 @@ from reports.clock_sync.usage import READ_COST, Usage, write_usage
 from reports.requirements import Requirement
 from resources.clock_sync.command import clock_command
 from resources.clock_sync.kind import ARCHIVE, load_clock_kind
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.settings import SYSTEM_CLOCK
-from resources.clock_sync.sync import ClockLab
+from resources.clock_sync.stack_trials import holdover_trial, locked_trial
 from resources.clock_sync.time_service_times import TableRow, TimeServiceTimes
 from resources.clock_sync.trial import CLOCK_PRIORITY, TrialSettings
 
@@ -57,7 +58,7 @@ class TimeServiceTrials:
         settings = TrialSettings(times.measure_s if own else times.beside_s, two_way=False)
         spent = _CpuUse(self._cpu_s, clock, self.lab.stack_spec(clock).daemon)
         of_clock = replace(requirement, subject=("clock", clock))
-        trial = self.lab.locked_trial(of_clock, times.interval_s, settings, spent.begin)
+        trial = locked_trial(self.lab, of_clock, times.interval_s, settings, spent.begin)
         usage = spent.end()
         self._read_cost(trial)
         write_usage(trial.folder, usage)
@@ -67,7 +68,7 @@ class TimeServiceTrials:
         """Synchronise, cut it off from its server, and measure (Table 2, `No sync`)."""
         times = self.times
         settings = TrialSettings(times.holdover_max_s, times.holdover_iterations)
-        return self.lab.holdover_trial(requirement, times.synchronised_s, settings, times.interval_s)
+        return holdover_trial(self.lab, requirement, times.synchronised_s, settings, times.interval_s)
 
     def row(self, requirement: Requirement, row: TableRow) -> ClockTrial:
         """Measure a row of Table 2."""

@@ -22,8 +22,8 @@ from reports.clock_sync.trial import ClockTrial, Lock, Timecard
 from reports.requirements import Requirement
 from reports.units import NS_PER_S, format_value
 from resources.clock_sync.disturbed_trial import EventLog, measure_disturbed
+from resources.clock_sync.lab import ClockLab, lock_deadline_s
 from resources.clock_sync.stack import ClockStack
-from resources.clock_sync.sync import ClockLab, lock_deadline_s
 from resources.clock_sync.time_service import has_shell
 from resources.clock_sync.time_service_times import TimeServiceTimes
 from resources.clock_sync.trial import TrialSettings

@@ -21,7 +21,7 @@ from reports.run.current import judges
 from reports.units import format_measured
 from resources.clock_sync.judge import ClockJudge
 from resources.clock_sync.kind import load_clock_kind
-from resources.clock_sync.sync import ClockLab
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.time_service import STACK, TimeServiceTrials
 from resources.clock_sync.time_service_events import TimeServiceEvents
 from resources.clock_sync.time_service_times import (

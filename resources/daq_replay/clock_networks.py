@@ -13,9 +13,9 @@ from pathlib import Path
 from hw.errors import CapabilityError, MeasurementError
 from reports.clock_sync.trial import ClockTrial
 from reports.requirements import Requirement
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.settings import ClockSettings
 from resources.clock_sync.stack import ClockStack
-from resources.clock_sync.sync import ClockLab
 from resources.clock_sync.trial import TrialSettings
 from resources.daq_replay.pattern import load_pattern
 from resources.daq_replay.plan import ReplaySettings

@@ -30,9 +30,9 @@ from reports.timed_edges.verdict import (
     witness_measurements,
 )
 from reports.units import format_measured
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.requirements import lock_requirement
 from resources.clock_sync.stack_tests import make_stack_tests, stacks_of_variables
-from resources.clock_sync.sync import ClockLab
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import EdgeMethod, Nanoseconds, SoftwareMethod

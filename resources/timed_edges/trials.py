@@ -36,9 +36,9 @@ from reports.timed_edges.trial import (
     write_edge_trial,
 )
 from reports.units import NS_PER_S
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.settings import SYSTEM_CLOCK, ClockSettings
 from resources.clock_sync.stack import ClockStack
-from resources.clock_sync.sync import ClockLab
 from resources.clock_sync.trial import TrialSettings
 from resources.profiles import times_of
 from resources.timed_edges.acquisition import Observation, watch_edges

@@ -21,11 +21,11 @@ from reports.clock_sync.trial import FILTERED, ClockTrial, TrialFacts, load_tria
 from reports.clock_sync.verdict import judge_sync
 from reports.record.measurement import Limit
 from resources.clock_sync.config import Place, client_files
+from resources.clock_sync.lab import ClockLab as MeasuringLab
 from resources.clock_sync.lock import is_locked
 from resources.clock_sync.refused_answers import failed_chrony_tests
 from resources.clock_sync.role import ClockRole
 from resources.clock_sync.settings import ClockSettings, load_stack
-from resources.clock_sync.sync import ClockLab as MeasuringLab
 from resources.clock_sync.trial import TrialSettings
 from resources.profiles import load_profile
 from tests.patience import wait_until
@@ -97,7 +97,7 @@ def test_server_that_vanishes_while_its_clock_is_measured_leaves_no_pass(
         write_trial(folder, facts)
         return load_trial(folder)
 
-    monkeypatch.setattr("resources.clock_sync.sync.measure_trial", measure)
+    monkeypatch.setattr("resources.clock_sync.lab.measure_trial", measure)
     bench: Any = lab
     measuring = MeasuringLab(bench, target, load_profile("ci"), tmp_path, print)
     with stack_of(lab, target, stack_name, tmp_path / "stack") as stack:
@@ -147,7 +147,7 @@ def test_chronyd_says_which_lie_it_refuses(
     spec = load_stack("chrony", simulated=True)
     place = Place(LIAR, target.test_interface, "", simulated=True)
     files = client_files(TEMPLATES, spec, ClockSettings().effective(spec), place)
-    client = ClockRole(lab.node(target.node), "client", TEMPLATES.parent.parent)
+    client = ClockRole(lab.node(target.node), "client", TEMPLATES.parent)
     namespace = lab.node(target.node).guest.namespace
     subprocess.run(["ip", "-n", namespace, "address", "replace", f"{LIAR}/24", "dev", "br0"], check=True)
     with liar(lab, lie):

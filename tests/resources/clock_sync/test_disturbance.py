@@ -22,9 +22,9 @@ from resources.clock_sync.config import STANDBY, Place, server_files
 from resources.clock_sync.disturbance import ClockDisturber
 from resources.clock_sync.disturbance_settings import DisturbanceSettings, PathImpairment
 from resources.clock_sync.disturbed_trial import EventLog
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.lock import RateGoal
 from resources.clock_sync.settings import ClockSettings, StackSpec, load_stack
-from resources.clock_sync.sync import ClockLab
 from tests.reports.sample_clock import compare_answer, offset_requirement, write_clock_trial
 
 LEADER = "525415.fffe.bf1175"

@@ -24,12 +24,12 @@ from hw.fields import Fields
 from hw.protocols import CommandResult
 from reports.clock_sync.log_formats import LOG_READERS
 from reports.clock_sync.trial import Lock
-from resources.clock_sync import settings, stack, sync
+from resources.clock_sync import lab, settings, stack
 from resources.clock_sync.kind import load_clock_kind
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.role import ClockRole
 from resources.clock_sync.settings import STACKS, ClockSettings
 from resources.clock_sync.stack import ClockStack
-from resources.clock_sync.sync import ClockLab
 from resources.daq_replay import clock as replay_clock
 from resources.daq_replay.clock import ClockOfReplay, synchronised_stacks
 from resources.daq_replay.clock_networks import server_address
@@ -185,7 +185,7 @@ def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: int) -> Pa
     daemon = state / "bin" / "sundiald"
     daemon.write_text(DAEMON)
     daemon.chmod(0o755)
-    for module in (settings, stack, sync, replay_clock):
+    for module in (settings, stack, lab, replay_clock):
         monkeypatch.setattr(module, "TARGETS", folder)
     monkeypatch.setattr(stack, "LOOK_S", 0.05)
     return folder

@@ -19,8 +19,8 @@ from hw.protocols import READY_S
 from reports.clock_sync.trial import ClockTrial, Timecard, TrialFacts
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY
 from resources.clock_sync.judge import ClockJudge
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.requirements import load_clock_requirements
-from resources.clock_sync.sync import ClockLab
 from resources.clock_sync.two_way_trial import measure_by_two_way
 from resources.profiles import load_profile
 from tests.reports.clock_sync.test_two_way_reference import answer, trial

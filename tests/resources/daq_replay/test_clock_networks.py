@@ -12,7 +12,7 @@ import pytest
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError
-from resources.clock_sync.sync import ClockLab
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.times import NETWORKS as WORDS
 from resources.daq_replay.clock_networks import NETWORKS, server_address
 from resources.profiles import load_profile

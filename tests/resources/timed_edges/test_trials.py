@@ -27,7 +27,7 @@ from hw.virtual.oscilloscope.server import Server
 from reports.clock_sync.trial import ClockTrial, load_trial
 from reports.timed_edges.trial import CAPTURED_EDGE, CROSS_TIMESTAMPS, OSCILLOSCOPE, load_edge_trial
 from reports.timed_edges.verdict import witness_en
-from resources.clock_sync.sync import ClockLab
+from resources.clock_sync.lab import ClockLab
 from resources.profiles import load_profile
 from resources.timed_edges.settings import EdgeTimes
 from resources.timed_edges.trials import EdgeLab, EdgeRun, compared_meanwhile, doubted, serial_of

@@ -19,10 +19,11 @@ from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.trial import ClockTrial, Hearing, Lock, load_trial, write_trial
 from reports.clock_sync.two_way_reference import TWO_WAY
 from resources.clock_sync.competing_load import competing_load
+from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.servo_summary import servo_summary
 from resources.clock_sync.settings import STACKS, SYSTEM_CLOCK, ClockSettings, load_stack, stacks_of_any_kind
 from resources.clock_sync.stack import ClockStack
-from resources.clock_sync.sync import ClockLab
+from resources.clock_sync.stack_trials import holdover_trial, locked_trial
 from resources.clock_sync.timecard import make_page
 from resources.clock_sync.trial import (
     TrialSettings,
@@ -197,8 +198,8 @@ def _requirement(clock: str) -> Any:
 def test_holdover_goes_on_with_the_stack_that_was_measured(spec: BenchSpec, tmp_path: Path) -> None:
     """It is locked already; its logs go to a folder of their own, those of the trial before stay."""
     lab = _noting_lab(spec, tmp_path)
-    lab.locked_trial(_requirement("chrony"))
-    lab.holdover_trial(_requirement("chrony"))
+    locked_trial(lab, _requirement("chrony"))
+    holdover_trial(lab, _requirement("chrony"))
     lab.end_kept()
     assert lab.done == [
         "start chrony",
@@ -212,21 +213,21 @@ def test_holdover_goes_on_with_the_stack_that_was_measured(spec: BenchSpec, tmp_
 
 def test_a_stack_that_was_left_is_taken_off_before_another_is_put_on(spec: BenchSpec, tmp_path: Path) -> None:
     lab = _noting_lab(spec, tmp_path)
-    lab.locked_trial(_requirement("phc2sys"))
-    lab.holdover_trial(_requirement("chrony"))
+    locked_trial(lab, _requirement("phc2sys"))
+    holdover_trial(lab, _requirement("chrony"))
     assert lab.done[3:6] == ["stop phc2sys, logs to phc2sys", "start chrony", "lock chrony"]
 
 
 def test_a_stack_that_was_left_ends_with_the_lab(spec: BenchSpec, tmp_path: Path) -> None:
     lab = _noting_lab(spec, tmp_path)
-    lab.locked_trial(_requirement("chrony"))
+    locked_trial(lab, _requirement("chrony"))
     lab.__exit__(None, None, None)
     assert lab.done[-1] == "stop chrony, logs to chrony"
 
 
 def test_a_stack_at_another_interval_is_not_gone_on_with(spec: BenchSpec, tmp_path: Path) -> None:
     lab = _noting_lab(spec, tmp_path)
-    lab.locked_trial(_requirement("chrony"))
+    locked_trial(lab, _requirement("chrony"))
     with lab.locked(_requirement("chrony"), tmp_path / "other", 4):
         assert lab.done[-2:] == ["start chrony", "lock chrony"]
 
@@ -276,7 +277,7 @@ def _measured(
         write_trial(place, facts)
         return load_trial(place)
 
-    monkeypatch.setattr("resources.clock_sync.sync.measure_trial", measure)
+    monkeypatch.setattr("resources.clock_sync.lab.measure_trial", measure)
     lab = ClockLab(_bench(spec), spec.targets["linux-rt"], load_profile("ci"), folder, lambda _line: None)
     logging: Any = _LoggingStack(stack[1], folder / "stack", stack[0])
     lab.measured(logging, facts, TrialSettings(1), place)
