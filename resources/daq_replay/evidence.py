@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import reports.tools.answers as answers
 from hw.bench import TargetSpec
 from hw.errors import CapabilityError, MeasurementError
 from hw.open_bench import OpenBench
@@ -29,11 +28,12 @@ from reports import (
     latency_measurement,
 )
 from reports.daq_replay.attempts import DecidedStream, decide_judged
-from reports.daq_replay.emulation import EMULATION, TARGET_WITNESS, keep_emulation, read_emulation
+from reports.daq_replay.emulation import EMULATION, TARGET_WITNESS, keep_emulation
+from reports.daq_replay.evidence import load_replay
 from reports.daq_replay.known_delay import KnownDelay
-from reports.daq_replay.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ReplayClock
+from reports.daq_replay.replay_clock import CLOCK_ERROR, REPLAY_CLOCK
 from reports.daq_replay.role import REPLAY_ROLE, ReplayRole
-from reports.daq_replay.stack_proof import STACK_PROOF, why_not_carried
+from reports.daq_replay.stack_proof import STACK_PROOF
 from reports.daq_replay.verdict import ReplayResults, StreamVerdict, judge_latency
 from reports.record.context import Context
 from reports.record.sampling import required_samples
@@ -198,36 +198,23 @@ class LatencyEvidence:
                 streams = "1 stream has" if len(left) == 1 else f"{len(left)} streams have"
                 progress(f"{streams} no verdict yet ({', '.join(map(str, left[:6]))}); replaying once more")
 
-    def take(self, found: ReplayAnswers, clock: ReplayClock | None = None) -> None:
-        """Keep what a replay says, as a further attempt.
+    def take(self, found: ReplayAnswers) -> None:
+        """Keep what the files of a replay say, as a further attempt.
 
         Args:
-            found: Its answers.
-            clock: The target's clock meanwhile, where stamps were taken as they are.
+            found: Its answers, with what only who collected them has seen go wrong.
+
+        Raises:
+            RecordError: The consumer's result cannot be read back.
         """
         if self.role is not None:
             self.role.write(found.folder)
         spec = self.bench.spec
-        path = found.folder / "misses.ndjson"
-        judged = ReplayResults(
-            recv=answers.recv_result(found.recv),
-            clock_of_producer={
-                number: spec.nodes[producer.node].clock for number, producer in spec.producers.items()
-            },
-            sends=[answers.send_result(result) for result in found.sends.values()],
-            witness=answers.witness_result(found.witness) if found.witness is not None else None,
-            witness_clock=spec.nodes[spec.witness.node].clock if spec.witness is not None else "",
-            misses=answers.read_misses(path.read_text().splitlines()) if path.exists() else [],
-            faults=found.faults,
-            clock=clock,
-        )
-        if found.proof is not None:
-            judged = replace(judged, faults=[*found.faults, *why_not_carried(found.proof, judged.recv)])
-        keep_emulation(found.folder, judged)
-        if (found.folder / EMULATION).exists():
-            pauses = read_emulation(found.folder / EMULATION).pauses
-            judged = replace(judged, emulator_pauses=pauses)
-        self.attempts.append(ReplayAttempt(found.folder, judged))
+        witness_clock = spec.nodes[spec.witness.node].clock if spec.witness is not None else ""
+        keep_emulation(found.folder, load_replay(found.folder).replay(witness_clock))
+        judged = load_replay(found.folder).replay(witness_clock)
+        faults = tuple(dict.fromkeys([*found.faults, *judged.faults]))
+        self.attempts.append(ReplayAttempt(found.folder, replace(judged, faults=faults)))
 
     @property
     def allowed(self) -> int:
@@ -339,7 +326,8 @@ class LatencyEvidence:
             return
         with clock.watched(folder, settings.total_ms + CLOCK_WATCH_MARGIN_MS):
             found = replay.run()
-        self.take(found, clock.measured(folder, found.lines_before, found.lines_after))
+        clock.measured(folder, found.lines_before, found.lines_after)
+        self.take(found)
 
     def counting_ms(self, pattern: Pattern, streams: Collection[int]) -> int:
         """Return how long a replay counts that is for these streams alone: until they have their samples."""

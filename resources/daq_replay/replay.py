@@ -55,15 +55,12 @@ class ReplayAnswers:
 
     folder: Path
     recv: dict[str, Any]
-    sends: dict[str, dict[str, Any]]
-    witness: dict[str, Any] | None
     lines_before: dict[str, ClockLine]
     lines_after: dict[str, ClockLine]
     """Once more after the replay, where its stamps are not corrected; else empty."""
     captures: list[Path]
     faults: list[str] = field(default_factory=list[str])
-    proof: StackProof | None = None
-    """What the ends of a stack that can be asked have counted; None: it cannot, or there is none."""
+    """What only who collected them has seen go wrong."""
 
 
 @dataclass(frozen=True)
@@ -160,8 +157,8 @@ class Replay:
             self._keep_stack_used()
             self._measuring = (self.target.node, *nodes)
             self._wait_in_silence(started.start_ns)
-            proof = self._proof(counted, nodes)
-            answers = replace(self._collect(experiment, started, before), proof=proof)
+            self._keep_proof(counted, nodes)
+            answers = self._collect(experiment, started, before)
             if self.settings.correction != "none":
                 return answers  # the consumer followed the clocks all the time
             after = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "after")
@@ -336,17 +333,15 @@ class Replay:
             stack.bring(self.bench, name)  # by the kernel's stack: not while it is counted
         return {name: counters(stack, self.bench, name) for name in ends}
 
-    def _proof(self, before: Mapping[str, StackEnd], nodes: Sequence[str]) -> StackProof | None:
-        """Keep what the ends have gained, as evidence; None: the stack cannot be asked."""
+    def _keep_proof(self, before: Mapping[str, StackEnd], nodes: Sequence[str]) -> None:
+        """Keep what the ends have gained, as evidence; nothing where the stack cannot be asked."""
         _, stack = self.stack or ("", None)
         if stack is None or stack.proof is None:
-            return None
+            return
         after = self._count(nodes)
         ends = {name: after[name].since(begun) for name, begun in before.items()}
         per_frame = frame_bytes(stack, self.bench, self.target.node)
-        proof = StackProof(stack.name, per_frame, self.target.node, ends)
-        proof.write(self.folder)
-        return proof
+        StackProof(stack.name, per_frame, self.target.node, ends).write(self.folder)
 
     def _start_send(self, node_name: str, numbers: Sequence[int], plan_file: Path) -> Job:
         node = self.bench.node(node_name)
@@ -436,8 +431,6 @@ class Replay:
         return ReplayAnswers(
             folder=self.folder,
             recv=recv,
-            sends={name: result for name, result in sends.items() if result is not None},
-            witness=witness,
             lines_before=before,
             lines_after={},
             captures=[capture_file(self.folder, interface) for interface in self.capture_interfaces],

@@ -28,7 +28,7 @@ def _answers(bound_ns: int | None = 50_000, residual_ns: int | None = 10_000) ->
             {"bound_ns": None, "residual_ns": None},
         ]
     }
-    return ReplayAnswers(Path(), recv, {}, None, {}, {}, [])
+    return ReplayAnswers(Path(), recv, {}, {}, [])
 
 
 def _latencies(offset_ns: int, n: int, seed: int) -> list[int]:

@@ -21,6 +21,7 @@ from reports.run.tally import effective
 from resources.daq_replay.evidence import LatencyEvidence, ReplayAttempt
 from resources.daq_replay.pattern import load_pattern
 from resources.daq_replay.plan import ReplaySettings
+from resources.daq_replay.replay import ReplayAnswers
 from resources.daq_replay.requirements import load_requirements
 from resources.profiles import load_profile
 from tests.reports.sample_run import Disturbance, write_evidence
@@ -232,3 +233,16 @@ def test_nothing_is_judged_before_it_was_replayed(tmp_path: Path) -> None:
 def test_a_clock_that_cannot_be_put_on_a_target_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CapabilityError, match="'sundial': must be one of two-way, free-run, chrony"):
         _evidence(tmp_path, clock="sundial")
+
+
+def test_what_only_the_collector_saw_counts_beside_what_the_files_say(tmp_path: Path) -> None:
+    evidence = _evidence(tmp_path)
+    folder = evidence.attempt_folder
+    folder.mkdir()
+    write_evidence(folder, QUIET, seed=0)
+    (folder / "witness.ndjson").write_text("{}\n")
+    [said] = load_replay(folder).faults
+    evidence.take(ReplayAnswers(folder, {}, {}, {}, [], ["recv ended with exit code 7", said]))
+    [attempt] = evidence.attempts
+    assert list(attempt.judged.faults) == ["recv ended with exit code 7", said]
+    assert {each.verdict.outcome for each in evidence.decided().values()} == {"inconclusive"}
