@@ -22,7 +22,11 @@ from resources.clock_sync.asymmetry import asymmetry_trials
 from resources.clock_sync.judge import ClockJudge
 from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.requirements import ClockRequirements, load_clock_requirements
-from resources.clock_sync.stack_tests import make_stack_tests, stacks_of_variables
+from resources.clock_sync.stack_tests import (
+    make_stack_tests,
+    simulated_stacks_of_variables,
+    stacks_of_variables,
+)
 from resources.clock_sync.stack_trials import (
     as_found_trial,
     holdover_trial,
@@ -63,8 +67,10 @@ class ClockSyncLibrary(AsksRequirements):
 
     def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks the requirements on clocks that its tests name."""
-        clocks = load_clock_requirements(self._path).by_clock
-        yield self._path, of_subjects({each.id: clock for clock, each in clocks.items()}, named)
+        loaded = load_clock_requirements(self._path, simulated_stacks_of_variables())
+        chosen = of_subjects({each.id: clock for clock, each in loaded.by_clock.items()}, named)
+        for file, ids in loaded.of_file.items():
+            yield file, [each for each in ids if each in chosen]
 
     @keyword
     def start_clock_references(self, target: str, profile: str, folder: str = "") -> None:
@@ -78,7 +84,7 @@ class ClockSyncLibrary(AsksRequirements):
             profile: `ci`, `acceptance` or `soak`: how long each trial takes.
             folder: Of the evidence, below `clock_sync/TARGET`; empty: that one itself. Suites share none.
         """
-        self._requirements = load_clock_requirements(self._path)
+        self._requirements = load_clock_requirements(self._path, simulated_stacks_of_variables())
         library = bench_library()
         place = current_run().evidence_folder("clock_sync", target, *([folder] if folder else []))
         lab = ClockLab(library.bench, library.target(target), load_profile(profile), place, say)
@@ -246,7 +252,7 @@ class ClockSyncLibrary(AsksRequirements):
     @property
     def _loaded(self) -> ClockRequirements:
         if self._requirements is None:
-            self._requirements = load_clock_requirements(self._path)
+            self._requirements = load_clock_requirements(self._path, simulated_stacks_of_variables())
         return self._requirements
 
     @property

@@ -16,6 +16,8 @@ from reports.requirements import Requirement
 from resources.requirements_file import load_requirements_file
 
 OFFSET = "sync_offset"
+STACKS_OWN = "requirements.toml"
+"""In a clock stack's folder: what it has to keep on a simulated bench, where the suite's file has nothing."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,14 @@ class ClockMask:
 
 @dataclass(frozen=True)
 class ClockRequirements:
-    """All requirements of a file, by clock stack."""
+    """All requirements of a file, by clock stack, and those of stacks that it has nothing on."""
 
     path: Path
     by_clock: dict[str, Requirement]
     masks: dict[str, ClockMask]
     """By the ids of the requirements that have one."""
+    of_file: dict[Path, tuple[str, ...]]
+    """The ids of each file: of `path`, and of those that stacks have of their own."""
 
     def of(self, clock: str) -> Requirement:
         """Return the requirement on a clock stack.
@@ -48,15 +52,47 @@ class ClockRequirements:
         return self.by_clock[clock]
 
 
-def load_clock_requirements(path: Path) -> ClockRequirements:
-    """Read a requirements file on clocks with its masks; raises ConfigError."""
+def load_clock_requirements(path: Path, stacks: Path | None = None) -> ClockRequirements:
+    """Read a requirements file on clocks with its masks.
+
+    Args:
+        path: The file.
+        stacks: `targets/KIND/clock` of a target of a simulated bench: a stack there that the file has
+            nothing on is held to the `requirements.toml` in its folder, if it has one; None: to nothing.
+
+    Raises:
+        ConfigError: Names file, key and what is allowed; a stack's file is on another one, or its id is used.
+    """
+    found = _read(path)
+    for file in sorted(stacks.glob(f"*/{STACKS_OWN}")) if stacks is not None else ():
+        stack = file.parent.name
+        if stack in found.by_clock:
+            continue
+        own = _read(file)
+        if set(own.by_clock) != {stack}:
+            raise ConfigError(f"{file}: requirement[1].clock: must be {stack}, as the folder; nothing else")
+        if double := [
+            name for names in found.of_file.values() for name in names if name in own.of_file[file]
+        ]:
+            raise ConfigError(f"{file}: requirement[1].id: {double[0]} is the id of another one")
+        found = ClockRequirements(
+            path,
+            found.by_clock | own.by_clock,
+            found.masks | own.masks,
+            found.of_file | own.of_file,
+        )
+    return found
+
+
+def _read(path: Path) -> ClockRequirements:
     found = load_requirements_file(path, OFFSET, needs="lock_within_s").requirements
     masks = {
         each.id: _mask(each, path, f"{path}: requirement[{number}]")
         for number, each in enumerate(found, start=1)
         if each.mask
     }
-    return ClockRequirements(path, {each.of: each for each in found}, masks)
+    by_clock = {each.of: each for each in found}
+    return ClockRequirements(path, by_clock, masks, {path: tuple(each.id for each in found)})
 
 
 def lock_requirement(paths: Sequence[Path], clock: str) -> Requirement:

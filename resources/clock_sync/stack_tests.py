@@ -60,11 +60,21 @@ def make_stack_tests(suite: Any, stacks: Callable[[], Iterable[StackSpec]]) -> N
 
 def stacks_of_variables() -> Iterable[StackSpec]:
     """Return the stacks of the kind of ${TARGET} of the bench file ${BENCH}; raises ConfigError."""
+    folder, simulated = _of_variables()
+    return () if folder is None else load_stacks(simulated, folder).values()
+
+
+def simulated_stacks_of_variables() -> Path | None:
+    """Return where those stacks are; None: the bench is no simulated one, or named by no variable."""
+    folder, simulated = _of_variables() if robot_variable("BENCH") else (None, False)
+    return folder if simulated else None
+
+
+def _of_variables() -> tuple[Path | None, bool]:
+    """Return the folder of the stacks of the kind of ${TARGET}, and whether the bench is simulated."""
     spec = load_bench(Path(robot_variable("BENCH")))
     target = spec.targets.get(robot_variable("TARGET"))
-    if target is None:
-        return ()
-    return load_stacks(spec.simulated, TARGETS / target.provisioning / STACKS).values()
+    return None if target is None else TARGETS / target.provisioning / STACKS, spec.simulated
 
 
 def _make_test(suite: Any, row: Any, stack: str, title: str) -> None:

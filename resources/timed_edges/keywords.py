@@ -31,8 +31,12 @@ from reports.timed_edges.verdict import (
 )
 from reports.units import format_measured
 from resources.clock_sync.lab import ClockLab
-from resources.clock_sync.requirements import lock_requirement
-from resources.clock_sync.stack_tests import make_stack_tests, stacks_of_variables
+from resources.clock_sync.requirements import STACKS_OWN, lock_requirement
+from resources.clock_sync.stack_tests import (
+    make_stack_tests,
+    simulated_stacks_of_variables,
+    stacks_of_variables,
+)
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import EdgeMethod, Nanoseconds, SoftwareMethod
@@ -286,7 +290,9 @@ class TimedEdgesLibrary(AsksRequirements):
         return self._requirements
 
     def _clock(self, clock: str) -> Requirement:
-        return lock_requirement(self._clock_paths, clock)
+        stacks = simulated_stacks_of_variables()
+        own = [] if stacks is None else [stacks / clock / STACKS_OWN]
+        return lock_requirement([*self._clock_paths, *filter(Path.exists, own)], clock)
 
     def _run(self, method: str) -> EdgeRun:
         if method not in self._runs:

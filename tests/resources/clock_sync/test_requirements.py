@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hw.errors import ConfigError
-from resources.clock_sync.requirements import load_clock_requirements, lock_requirement
+from resources.clock_sync.requirements import STACKS_OWN, load_clock_requirements, lock_requirement
 from resources.clock_sync.settings import stack_names
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -118,3 +118,46 @@ def test_a_lock_is_asked_for_by_the_first_file_that_has_the_clock(tmp_path: Path
     assert (found.quantity, found.lock_within_s) == ("sync_offset", 180)
     with pytest.raises(ConfigError, match=r"site\.toml: no requirement on sync_offset of clock 'sundial'"):
         lock_requirement([site], "sundial")
+
+
+def _stacks(folder: Path, text: str, stack: str = "sundial") -> Path:
+    (folder / "clock" / stack).mkdir(parents=True)
+    (folder / "clock" / stack / STACKS_OWN).write_text(text)
+    (folder / "clocks.toml").write_text(GOOD)
+    return folder / "clock"
+
+
+OWN = GOOD.replace("CLK-1", "CLK-SUNDIAL").replace('"chrony"', '"sundial"')
+
+
+def test_a_stack_may_bring_its_own(tmp_path: Path) -> None:
+    stacks = _stacks(tmp_path, OWN + 'mask = "g8272-prtc-a"\n')
+    path, own = tmp_path / "clocks.toml", stacks / "sundial" / STACKS_OWN
+    found = load_clock_requirements(path, stacks)
+    assert {clock: each.id for clock, each in found.by_clock.items()} == {
+        "chrony": "CLK-1",
+        "sundial": "CLK-SUNDIAL",
+    }
+    assert found.of_file == {path: ("CLK-1",), own: ("CLK-SUNDIAL",)}
+    assert found.masks.keys() == {"CLK-SUNDIAL"}
+    assert load_clock_requirements(path).by_clock.keys() == {"chrony"}
+    assert lock_requirement([path, own], "sundial").id == "CLK-SUNDIAL"
+
+
+def test_what_the_suites_file_says_of_a_stack_counts_alone(tmp_path: Path) -> None:
+    stacks = _stacks(tmp_path, GOOD.replace("40000", "9"), "chrony")
+    found = load_clock_requirements(tmp_path / "clocks.toml", stacks)
+    assert (found.of("chrony").upper_ns, len(found.of_file)) == (40_000, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GOOD.replace("CLK-1", "CLK-2"), r"requirement\[1\]\.clock: must be sundial, as the folder"),
+        (OWN.replace("CLK-SUNDIAL", "CLK-1"), r"requirement\[1\]\.id: CLK-1 is the id of another one"),
+    ],
+)
+def test_a_stacks_own_that_is_of_another_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    stacks = _stacks(tmp_path, text)
+    with pytest.raises(ConfigError, match=rf"sundial/{STACKS_OWN}: {message}"):
+        load_clock_requirements(tmp_path / "clocks.toml", stacks)

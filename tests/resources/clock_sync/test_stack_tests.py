@@ -12,7 +12,11 @@ import pytest
 from hw.errors import ConfigError
 from resources.clock_sync import stack_tests
 from resources.clock_sync.settings import StackSpec, load_stacks
-from resources.clock_sync.stack_tests import make_stack_tests, stacks_of_variables
+from resources.clock_sync.stack_tests import (
+    make_stack_tests,
+    simulated_stacks_of_variables,
+    stacks_of_variables,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 LINUX = tuple(load_stacks(simulated=True).values())
@@ -86,8 +90,11 @@ def test_without_a_modifier_the_kind_is_that_of_the_target(monkeypatch: pytest.M
     values = {"BENCH": str(ROOT / "hw/benches/virtual.yaml"), "TARGET": "windows"}
     monkeypatch.setattr(stack_tests, "robot_variable", values.get)
     assert [stack.name for stack in stacks_of_variables()] == ["as-found", "timeservice", "w32time"]
+    assert simulated_stacks_of_variables() == ROOT / "targets/windows/clock"
     values["TARGET"] = "nobody"
     assert list(stacks_of_variables()) == []
     values["BENCH"] = "none.yaml"
     with pytest.raises(ConfigError, match=r"none\.yaml"):
         stacks_of_variables()
+    del values["BENCH"]
+    assert simulated_stacks_of_variables() is None
