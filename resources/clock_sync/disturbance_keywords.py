@@ -16,6 +16,7 @@ from resources.clock_sync.disturbance import ClockDisturber
 from resources.clock_sync.disturbance_settings import load_disturbances
 from resources.clock_sync.keywords import clock_library
 from resources.keywords.bench import say
+from resources.keywords.names import ClockStack
 from resources.keywords.robot_api import keyword, library
 
 
@@ -33,7 +34,7 @@ class ClockDisturbanceLibrary:
         self._disturber: ClockDisturber | None = None
 
     @keyword
-    def clock_should_follow_its_oscillator(self, clock: str) -> None:
+    def clock_should_follow_its_oscillator(self, clock: ClockStack) -> None:
         """Change the frequency of the target's oscillator and back; judge the times to lock, and the offset.
 
         Args:
@@ -45,7 +46,7 @@ class ClockDisturbanceLibrary:
         self._judge(trial, done, requirement, 2 * self.disturber.settings.repeats)
 
     @keyword
-    def step_of_the_clock_should_be_seen(self, clock: str) -> None:
+    def step_of_the_clock_should_be_seen(self, clock: ClockStack) -> None:
         """Step the target's clock while it is measured: the step is found with its size, and nothing passes.
 
         The check is one of the bench; the trial's own verdict, which is none, is not recorded. The time to
@@ -62,7 +63,7 @@ class ClockDisturbanceLibrary:
         judge.judge([], requirement, [locks, judge.step_record(trial, step_ns, requirement)])
 
     @keyword
-    def clock_should_follow_the_grandmasters(self, clock: str = "ptp-software") -> None:
+    def clock_should_follow_the_grandmasters(self, clock: ClockStack = "ptp-software") -> None:
         """Let the grandmaster vanish and come back beside a standby; judge the times to lock, and the offset.
 
         Args:
@@ -74,7 +75,7 @@ class ClockDisturbanceLibrary:
         self._judge(trial, done, requirement, 2 * self.disturber.settings.repeats)
 
     @keyword
-    def clock_should_stay_within_its_limit_over_an_impaired_path(self, clock: str) -> None:
+    def clock_should_stay_within_its_limit_over_an_impaired_path(self, clock: ClockStack) -> None:
         """Delay, scatter and lose what the time server sends; judge the time to lock again, and the offset.
 
         Args:

@@ -39,6 +39,7 @@ from resources.clock_sync.stack_trials import (
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
+from resources.keywords.names import ClockStack, Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.profiles import load_profile
@@ -73,7 +74,7 @@ class ClockSyncLibrary(AsksRequirements):
             yield file, [each for each in ids if each in chosen]
 
     @keyword
-    def start_clock_references(self, target: str, profile: str, folder: str = "") -> None:
+    def start_clock_references(self, target: str, profile: Profile, folder: str = "") -> None:
         """Power the time server on, let its clock wander, and serve the timecards.
 
         A target without timecard is measured by two-way time transfer over the control network; the time
@@ -98,7 +99,7 @@ class ClockSyncLibrary(AsksRequirements):
             lab.__exit__(None, None, None)
 
     @keyword
-    def clock_should_stay_within_its_limit(self, clock: str) -> None:
+    def clock_should_stay_within_its_limit(self, clock: ClockStack) -> None:
         """Put a clock stack on the target, wait for its lock, measure, and judge the offset farthest from 0.
 
         Fails unless the outcome is `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
@@ -125,7 +126,7 @@ class ClockSyncLibrary(AsksRequirements):
         self.judge.judge([trial], requirement, [lock])
 
     @keyword
-    def clock_should_stay_within_its_limit_at_each_interval(self, clock: str) -> None:
+    def clock_should_stay_within_its_limit_at_each_interval(self, clock: ClockStack) -> None:
         """Measure a clock at each synchronisation interval of the profile, as Table 2 of the DAQ paper does.
 
         Skipped where the profile names none.
@@ -141,7 +142,7 @@ class ClockSyncLibrary(AsksRequirements):
         self.judge.judge(trials, requirement)
 
     @keyword
-    def clock_should_stay_within_its_limit_under_load(self, clock: str) -> None:
+    def clock_should_stay_within_its_limit_under_load(self, clock: ClockStack) -> None:
         """Measure a clock under each load of the profile: CPU, disk, network; skipped where it names none.
 
         Args:
@@ -156,7 +157,7 @@ class ClockSyncLibrary(AsksRequirements):
         self.judge.judge(trials, requirement)
 
     @keyword
-    def reference_should_see_an_asymmetric_path(self, clock: str, asymmetry: Nanoseconds) -> None:
+    def reference_should_see_an_asymmetric_path(self, clock: ClockStack, asymmetry: Nanoseconds) -> None:
         """Delay what the time server sends, and nothing that comes back: the clock is off by half of it.
 
         The reference has to show the shift: the 95 % interval of its mean over all pairs of trials, without
@@ -178,7 +179,7 @@ class ClockSyncLibrary(AsksRequirements):
         self.judge.judge([], requirement, [record])
 
     @keyword
-    def measure_holdover(self, clock: str) -> None:
+    def measure_holdover(self, clock: ClockStack) -> None:
         """Synchronise the target, cut it off from its server and measure; the report shows how it drifts.
 
         Nothing is judged: holdover has no limit here. An answer that is invalid fails all the same.
@@ -194,7 +195,7 @@ class ClockSyncLibrary(AsksRequirements):
         say(f"{clock}: at most {format_value(farthest, 'ns')} off in holdover")
 
     @keyword
-    def clock_should_lock_again(self, clock: str, step: Nanoseconds) -> None:
+    def clock_should_lock_again(self, clock: ClockStack, step: Nanoseconds) -> None:
         """Step the target's clock to and fro, start the stack after each step, and judge the times to lock.
 
         Args:
@@ -215,7 +216,7 @@ class ClockSyncLibrary(AsksRequirements):
         self.judge.judge([], requirement, [record])
 
     @keyword
-    def wrong_clock_should_be_found(self, clock: str, node: str, error: Nanoseconds) -> None:
+    def wrong_clock_should_be_found(self, clock: ClockStack, node: str, error: Nanoseconds) -> None:
         """Measure a clock that is known to be wrong, as the target's is: it has to fail, by its error.
 
         A check of the bench; nothing is recorded, the trial is in the evidence. Skipped on real benches: no

@@ -22,6 +22,7 @@ from resources.clock_sync.times import TIMES, clock_times
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.names import Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.profiles import times_of
@@ -53,7 +54,7 @@ class ClockReadLatencyLibrary(AsksRequirements):
         yield self._path, [each.id for each in load_requirements_file(self._path, QUANTITY).requirements]
 
     @keyword
-    def read_every_clock(self, target: str, profile: str) -> None:
+    def read_every_clock(self, target: str, profile: Profile) -> None:
         """Read every clock that host and target offer, one after the other, with nothing else running.
 
         Args:

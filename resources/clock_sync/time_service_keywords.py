@@ -34,6 +34,7 @@ from resources.clock_sync.trial import with_counter_timecard
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep
+from resources.keywords.names import Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.profiles import load_profile, times_of
@@ -83,7 +84,7 @@ class TimeServiceLibrary(AsksRequirements):
         yield self._path, [each.id for each in self._loaded.values() if each.quantity in judged or not judged]
 
     @keyword
-    def start_time_service_references(self, target: str, profile: str) -> None:
+    def start_time_service_references(self, target: str, profile: Profile) -> None:
         """Power the time server on, let its clock wander as a quartz does, and serve the timecards.
 
         Skips where the target cannot have the service.

@@ -10,6 +10,7 @@ from robot.api import SkipExecution
 from resources.clock_sync.keywords import clock_library
 from resources.daq_replay.clock_networks import network_trials
 from resources.keywords.converters import Phase
+from resources.keywords.names import ClockStack
 from resources.keywords.robot_api import keyword, library
 
 
@@ -19,7 +20,7 @@ class ClockBesidePatternLibrary:
 
     @keyword
     def clock_should_stay_within_its_limit_beside_the_pattern(
-        self, clock: str, pattern: Path, phase: Phase = "aligned-12"
+        self, clock: ClockStack, pattern: Path, phase: Phase = "aligned-12"
     ) -> None:
         """Measure a clock while the data-acquisition pattern is replayed into the target.
 

@@ -27,6 +27,7 @@ from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds, Phase
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.names import NetworkStack, Profile, ReplayClock
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.network_stack_ends import network_stack_on, stack_interfaces
@@ -88,7 +89,9 @@ class DaqReplayLibrary(AsksRequirements):
             test.body[0].args = (TEMPLATE_ROW,)
 
     @keyword
-    def start_latency_evidence(self, target: str, stack: str, clock: str, profile: str) -> None:
+    def start_latency_evidence(
+        self, target: str, stack: NetworkStack, clock: ReplayClock, profile: Profile
+    ) -> None:
         """Begin to collect evidence for one subject: a target with a stack and a clock.
 
         Args:
@@ -116,7 +119,13 @@ class DaqReplayLibrary(AsksRequirements):
 
     @keyword
     def start_producer_evidence(
-        self, target: str, producer: int, consumer: str, stack: str, clock: str, profile: str
+        self,
+        target: str,
+        producer: int,
+        consumer: str,
+        stack: NetworkStack,
+        clock: ReplayClock,
+        profile: Profile,
     ) -> None:
         """Begin to collect evidence for a target that produces in the place of a producer of the bench.
 

@@ -16,6 +16,7 @@ from hw.leftovers import leftovers
 from hw.provisioning import Provisioner
 from reports import current_run
 from resources.keywords.bench import BenchLibrary, bench_library, say
+from resources.keywords.names import Profile
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import times_of
 from resources.provisioning.keywords import FOLDER
@@ -29,7 +30,7 @@ class ProvisioningFaultsLibrary:
 
     @keyword
     def fault_should_be_told(
-        self, bench: Path, target: str, profile: str, fault: Fault, exit_code: int, cause: str
+        self, bench: Path, target: str, profile: Profile, fault: Fault, exit_code: int, cause: str
     ) -> None:
         """Give a target a fault, provision it, and see that this ends in a clear error and leaves nothing.
 

@@ -18,6 +18,7 @@ from reports.run.current import judges
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.names import Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.profiles import times_of
@@ -54,7 +55,7 @@ class ProvisioningLibrary(AsksRequirements):
             yield self._path, of_subjects(subjects, events)
 
     @keyword
-    def begin_provisioning_trials(self, target: str, profile: str) -> None:
+    def begin_provisioning_trials(self, target: str, profile: Profile) -> None:
         """Power a target on, undo what a killed run has left there, and read its facts.
 
         Args:

@@ -41,6 +41,7 @@ from reports.units import format_value
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.names import NetworkStack, Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.network_stack import network_stack_of
@@ -81,7 +82,7 @@ class RealtimeEthernetLibrary(AsksRequirements):
             yield path, [each.id for each in load_requirements_file(path, *QUANTITIES).requirements]
 
     @keyword
-    def send_messages_through_the_stack(self, target: str, stack: str, profile: str) -> None:
+    def send_messages_through_the_stack(self, target: str, stack: NetworkStack, profile: Profile) -> None:
         """Put a network stack on its ends, and make all trials of all rounds.
 
         Args:

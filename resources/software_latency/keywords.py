@@ -30,6 +30,7 @@ from reports.units import format_value
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.names import Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.profiles import times_of
@@ -64,7 +65,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
 
     @keyword
     def make_round_trips(
-        self, target: str, profile: str, delayed_device: str = "", delay_us: int = 0
+        self, target: str, profile: Profile, delayed_device: str = "", delay_us: int = 0
     ) -> None:
         """Make round trips between the target and machines of the producers, in each direction by turns.
 

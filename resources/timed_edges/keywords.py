@@ -41,6 +41,7 @@ from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import EdgeMethod, Nanoseconds, SoftwareMethod
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.names import ClockStack, Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.profiles import load_profile
@@ -108,7 +109,7 @@ class TimedEdgesLibrary(AsksRequirements):
         yield self._path, of_subjects({each.id: each.of for each in judged}, named)
 
     @keyword
-    def start_edge_bench(self, target: str, profile: str, oscilloscope: str, folder: str) -> None:
+    def start_edge_bench(self, target: str, profile: Profile, oscilloscope: str, folder: str) -> None:
         """Serve the timecards and start what makes and sees edges, where that is not hardware.
 
         A suite inside another one that has done so shares what runs; only its evidence goes elsewhere.
@@ -229,7 +230,7 @@ class TimedEdgesLibrary(AsksRequirements):
         self._finish_all([right, wrong], [record])
 
     @keyword
-    def edges_of_the_clock_should_keep_its_limits(self, clock: str) -> None:
+    def edges_of_the_clock_should_keep_its_limits(self, clock: ClockStack) -> None:
         """Put a clock stack on the target and let its clock make edges; judge its offset by them.
 
         `bw-clock compare` measures the same meanwhile; the report has both. A clock that does not lock leaves
@@ -251,7 +252,7 @@ class TimedEdgesLibrary(AsksRequirements):
         self._finish(run, self._clock_records(run))
 
     @keyword
-    def three_witnesses_should_agree(self, clock: str = DISCIPLINE) -> None:
+    def three_witnesses_should_agree(self, clock: ClockStack = DISCIPLINE) -> None:
         """See a clock in three ways at the same time; every two have to agree within their uncertainties.
 
         Cross-timestamps of clock and PHC, the clock's edges captured by the network card, and the same edges

@@ -98,7 +98,12 @@ def test_a_drift_is_judged_where_the_profile_synchronises_as_the_paper(
     # ppb: twice the limit, to either side.
     trial = trial_of(run, told(ramp(-100, seconds=4000)), "holdover")
     measured: list[str] = []
-    monkeypatch.setattr(TimeServiceTrials, "holdover", lambda *_: measured.append("holdover") or trial)
+
+    def measure(*_: object) -> ClockTrial:
+        measured.append("holdover")
+        return trial
+
+    monkeypatch.setattr(TimeServiceTrials, "holdover", measure)
     with pytest.raises(SkipExecution, match="the limit is for 300 s"):
         library_of(monkeypatch).holdover_should_drift_no_faster_than_its_limit()
     assert not measured
