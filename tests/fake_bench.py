@@ -93,6 +93,14 @@ class FakeNode:
             raise BenchError(f"{remote}: no such file")
         local.write_bytes(self.there[remote])
 
+    def bring(self, file: Path) -> str:
+        """Return where a file would be."""
+        return f"/brought/{file.name}"
+
+    def fresh_folder(self, name: str) -> str:
+        """Return where a folder would be."""
+        return f"/fresh/{name}"
+
     def files(self, folder: str) -> list[str]:
         """Return the names of the files in a folder."""
         return [name.rpartition("/")[2] for name in self.there if name.rpartition("/")[0] == folder]
