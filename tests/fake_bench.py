@@ -143,6 +143,12 @@ class FakeBench:
         """Return a node."""
         return self.nodes.setdefault(name, FakeNode(self, name))
 
-    def tool(self, node: str, tool: str = "bw-traffic") -> str:
-        """Return where a tool is on a node."""
-        return f"/{node}/{tool}"
+    def tool(self, node: str, tool: str = "bw-traffic", *, dynamic: bool = False) -> str:
+        """Return where a tool is on a node; note a dynamic one."""
+        self.log.extend([f"{node} {tool}"] * dynamic)
+        return f"/{node}/dynamic/{tool}" if dynamic else f"/{node}/{tool}"
+
+    def library(self, node: str, library: str | Path) -> str:
+        """Return where a library is on a node, and note it."""
+        self.log.append(f"{node} {library}")
+        return f"/{node}/{library}"
