@@ -81,26 +81,23 @@ def test_row_at_which_the_server_faults_does_not_stop_the_others(store: Store) -
         assert deliver(store, server.endpoint(), PATIENT) == DeliveryResult(POINTS - 1, 1)
 
 
-@pytest.mark.timed
-@pytest.mark.parametrize("status", [400, 500])
-def test_wrong_endpoint_sets_nothing_aside(store: Store, status: int) -> None:
-    """Where even a sound point is refused the rows are not to blame."""
+@pytest.mark.parametrize(
+    ("status", "pace", "message"),
+    [
+        *(pytest.param(status, HASTY, "no such precision", marks=pytest.mark.timed) for status in (400, 500)),
+        # Where no time is kept: it refuses at once, and is not asked again.
+        *((status, PATIENT, "refuses even a sound point: .*no such precision") for status in (400, 413, 422)),
+    ],
+)
+def test_a_server_that_refuses_even_a_sound_point_sets_nothing_aside(
+    store: Store, status: int, pace: Pace, message: str
+) -> None:
+    """The rows are not to blame."""
     with (
         FakeServer(answer(status, '{"error": "no such precision"}')) as server,
-        pytest.raises(DeliveryError, match="no such precision"),
+        pytest.raises(DeliveryError, match=message),
     ):
-        deliver(store, server.endpoint(), HASTY)
-    assert (store.status().waiting, store.status().rejected) == (POINTS, 0)
-
-
-@pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_server_that_refuses_even_a_sound_point_sets_nothing_aside(store: Store, status: int) -> None:
-    """As above, where no time is kept: it refuses at once, and is not asked again."""
-    with (
-        FakeServer(answer(status, '{"error": "no such precision"}')) as server,
-        pytest.raises(DeliveryError, match=r"refuses even a sound point: .*no such precision"),
-    ):
-        deliver(store, server.endpoint(), PATIENT)
+        deliver(store, server.endpoint(), pace)
     assert (store.status().waiting, store.status().rejected) == (POINTS, 0)
 
 

@@ -22,32 +22,21 @@ def test_delimiters_are_escaped() -> None:
     assert point.line() == 'm,t=a\\ b\\,c\\=d s="say \\"x\\\\y\\", z" 1'
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, 1 << 63, "two\nlines"])
-def test_values_that_no_field_can_have(value: Field) -> None:
-    with pytest.raises(PointError, match="field v"):
-        Point("m", {}, {"v": value}, 1)
-
-
-@pytest.mark.parametrize("value", ["", "ends in \\", "two\nlines"])
-def test_values_that_no_tag_can_have(value: str) -> None:
-    with pytest.raises(PointError, match="tag t"):
-        Point("m", {"t": value}, {"v": 1.0}, 1)
-
-
-def test_time_is_no_name_of_a_field() -> None:
-    """A server drops such a field and still answers 204."""
-    with pytest.raises(PointError, match="reserved"):
-        Point("m", {}, {"v": 1.0, "time": 2.0}, 1)
-
-
-def test_point_without_field() -> None:
-    with pytest.raises(PointError, match="no field"):
-        Point("m", {}, {}, 1)
-
-
-def test_time_outside_int64() -> None:
-    with pytest.raises(PointError, match="int64"):
-        Point("m", {}, {"v": 1.0}, 1 << 63)
+@pytest.mark.parametrize(
+    ("tags", "fields", "time_ns", "message"),
+    [
+        *(({}, {"v": value}, 1, "field v") for value in [math.nan, math.inf, 1 << 63, "two\nlines"]),
+        *(({"t": value}, {"v": 1.0}, 1, "tag t") for value in ["", "ends in \\", "two\nlines"]),
+        ({}, {"v": 1.0, "time": 2.0}, 1, "reserved"),  # a server drops such a field and still answers 204
+        ({}, {}, 1, "no field"),
+        ({}, {"v": 1.0}, 1 << 63, "int64"),
+    ],
+)
+def test_a_wrong_point_is_refused(
+    tags: dict[str, str], fields: dict[str, Field], time_ns: int, message: str
+) -> None:
+    with pytest.raises(PointError, match=message):
+        Point("m", tags, fields, time_ns)
 
 
 def test_texts_become_fit() -> None:

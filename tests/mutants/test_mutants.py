@@ -41,28 +41,21 @@ def test_every_fault_can_be_put_in_and_every_area_has_some(repository: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("area", "code", "says"),
+    ("area", "code", "times", "says"),
     [
-        ("undo", "a - b\na - b\n", "stands 2 times"),
-        ("undo", "a * b\n", "stands 0 times"),
-        ("weather", "a - b\n", "must be one of verdict, "),
+        ("undo", "a - b\na - b\n", 1, "stands 2 times"),
+        ("undo", "a * b\n", 1, "stands 0 times"),
+        ("weather", "a - b\n", 1, "must be one of verdict, "),
+        ("undo", "a - b\n", 2, "sign: the name stands twice"),
     ],
 )
 def test_a_list_that_does_not_fit_the_code_is_refused(
-    tmp_path: Path, area: str, code: str, says: str
+    tmp_path: Path, area: str, code: str, times: int, says: str
 ) -> None:
     (tmp_path / "code.py").write_text(code)
     file = tmp_path / "mutants.toml"
-    file.write_text(ROW.format(area=area))
+    file.write_text(times * ROW.format(area=area))
     with pytest.raises(ValueError, match=says):
-        load(file, tmp_path)
-
-
-def test_a_name_stands_once(tmp_path: Path) -> None:
-    (tmp_path / "code.py").write_text("a - b\n")
-    file = tmp_path / "mutants.toml"
-    file.write_text(2 * ROW.format(area="undo"))
-    with pytest.raises(ValueError, match="sign: the name stands twice"):
         load(file, tmp_path)
 
 

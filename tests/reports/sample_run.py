@@ -11,7 +11,7 @@ import json
 import random
 import re
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -147,7 +147,6 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
     sent: list[int] = []
     of_received: list[int] = []
     under_way: list[int] = []
-    whole: list[int] = []
     misses: list[dict[str, Any]] = []
     received: list[tuple[int, int]] = []
     for sequence in range(slots):
@@ -163,47 +162,62 @@ def _draw(stream_id: int, disturbance: Disturbance, rng: random.Random) -> _Stre
             continue
         of_received.append(lateness)
         under_way.append(latency)
-        whole.append(latency + lateness)
         received.append((sequence * period_ms * 1_000_000 + latency + lateness, latency + lateness))
         if latency + lateness > budget_ms * 750_000:
+            slot_tai_ns = START_TAI_NS + sequence * period_ms * 1_000_000
             misses.append(
-                {
-                    "stream": stream_id,
-                    "sequence": sequence,
-                    "scheduled_tai_ns": START_TAI_NS + sequence * period_ms * 1_000_000,
-                    "lateness_ns": lateness,
-                    "received_minus_scheduled_ns": latency + lateness,
-                    "received_minus_sent_ns": latency,
-                    "received_local_tai_ns": START_TAI_NS
-                    + sequence * period_ms * 1_000_000
-                    + latency
-                    + lateness,
-                    "kernel_stamp_local_tai_ns": START_TAI_NS
-                    + sequence * period_ms * 1_000_000
-                    + lateness
-                    + latency
-                    - _receive_stack_ns(latency),
-                }
+                miss_line(stream_id, sequence, slot_tai_ns, lateness, latency, _receive_stack_ns(latency))
             )
-    shape = {"id": stream_id, "producer": producer, "message_type": kind}
-    shape |= {"transport": "udp" if kind == 2 else "tcp", "size_bytes": size_bytes}
-    shape |= {
-        "period_ns": period_ms * 1_000_000,
-        "budget_ns": budget_ms * 1_000_000,
-        "logged_above_ns": budget_ms * 750_000,
-    }
-    counts = {"expected": slots, "received": slots - lost, "lost": lost, "duplicates": 0, "reordered": 0}
-    counts |= {"invalid_samples": 0, "connections": int(kind != 2)}
-    counts |= {"misses": sum(m["received_minus_scheduled_ns"] > budget_ms * 1_000_000 for m in misses)}
-    over = sum(m["received_minus_sent_ns"] > budget_ms * 1_000_000 for m in misses)
-    late = summary(sent)
-    record = {**shape, **counts, "misses_sent": over, "received_minus_scheduled": summary(whole)}
-    record |= {"received_minus_sent": summary(under_way), "sent_minus_scheduled": summary(of_received)}
-    record |= {"receive_stack": summary([_receive_stack_ns(v) for v in under_way])}
-    send = {"id": stream_id, "producer": producer, "scheduled": slots, "sent": slots, "late_slots": 0}
-    send |= {"reconnects": 0, "blocked_writes": 3 if size_bytes > 100_000 else 0, "unsent": 0}
-    send |= {"sent_minus_scheduled": late, "transmit_stack": summary([])}
+    record = stream_answer(
+        stream_id, size_bytes, period_ms * 1_000_000, budget_ms * 1_000_000, budget_ms * 750_000,
+        slots, list(zip(of_received, under_way, strict=True)), [_receive_stack_ns(v) for v in under_way],
+    )  # fmt: skip
+    send = stream_sent(stream_id, slots, sent) | {"blocked_writes": 3 if size_bytes > 100_000 else 0}
     return _Stream(record, send, misses, received)
+
+
+def miss_line(
+    stream_id: int, sequence: int, slot_tai_ns: int, lateness_ns: int, way_ns: int, stack_ns: int = 0
+) -> dict[str, Any]:
+    """Return a message's line in the log of misses."""
+    received_tai_ns = slot_tai_ns + lateness_ns + way_ns
+    return {
+        "stream": stream_id, "sequence": sequence, "scheduled_tai_ns": slot_tai_ns,
+        "lateness_ns": lateness_ns, "received_minus_scheduled_ns": lateness_ns + way_ns,
+        "received_minus_sent_ns": way_ns, "received_local_tai_ns": received_tai_ns,
+        "kernel_stamp_local_tai_ns": received_tai_ns - stack_ns,
+    }  # fmt: skip
+
+
+def stream_answer(
+    stream_id: int, size_bytes: int, period_ns: int, budget_ns: int, logged_above_ns: int,
+    expected: int, received: Sequence[tuple[int, int]], stack_ns: Sequence[int] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """Return what the consumer says of a stream; of each message received lateness and way, in ns."""
+    producer, kind = divmod(stream_id, 10)
+    whole = [lateness_ns + way_ns for lateness_ns, way_ns in received]
+    ways = [way_ns for _, way_ns in received]
+    return {
+        "id": stream_id, "producer": producer, "message_type": kind,
+        "transport": "udp" if kind == 2 else "tcp", "size_bytes": size_bytes, "period_ns": period_ns,
+        "budget_ns": budget_ns, "logged_above_ns": logged_above_ns, "expected": expected,
+        "received": len(received), "lost": expected - len(received), "duplicates": 0, "reordered": 0,
+        "invalid_samples": 0, "connections": int(kind != 2),
+        "misses": sum(each > budget_ns for each in whole),
+        "misses_sent": sum(way_ns > budget_ns for way_ns in ways), "received_minus_scheduled": summary(whole),
+        "received_minus_sent": summary(ways),
+        "sent_minus_scheduled": summary([lateness_ns for lateness_ns, _ in received]),
+        "receive_stack": summary([*stack_ns]),
+    }  # fmt: skip
+
+
+def stream_sent(stream_id: int, scheduled: int, lateness_ns: list[int]) -> dict[str, Any]:
+    """Return what a producer says of a stream, all of which it has sent."""
+    return {
+        "id": stream_id, "producer": stream_id // 10, "scheduled": scheduled, "sent": scheduled,
+        "late_slots": 0, "reconnects": 0, "blocked_writes": 0, "unsent": 0,
+        "sent_minus_scheduled": summary(lateness_ns), "transmit_stack": summary([]),
+    }  # fmt: skip
 
 
 def _clock(name: str, offset_ns: int, rate_ppb: int, rng: random.Random) -> dict[str, Any]:
@@ -219,28 +233,38 @@ def _clock(name: str, offset_ns: int, rate_ppb: int, rng: random.Random) -> dict
     return clock | {"rtt_min_ns": 161_000, "rtt_p50_ns": 402_000, "series": series}
 
 
-def recv_answer(streams: list[_Stream], disturbance: Disturbance, rng: random.Random) -> dict[str, Any]:
+def recv_answer(
+    streams: Sequence[dict[str, Any]],
+    clocks: Sequence[dict[str, Any]],
+    steps: Sequence[dict[str, Any]] = (),
+    *,
+    duration_ms: int = DURATION_MS,
+    complete: bool = True,
+    dropped: int = 0,
+) -> dict[str, Any]:
     """Return the consumer's `result` object."""
-    steps: list[dict[str, Any]] = []
-    if disturbance.clock_step_ns:
-        steps = [
-            {"clock": "local", "time_tai_ns": START_TAI_NS + 30 * 10**9, "step_ns": disturbance.clock_step_ns}
-        ]
     return {
-        "type": "result", "tool": "bw-traffic recv", "version": "0.1.0", "complete": disturbance.complete,
-        "valid": disturbance.complete,
-        "invalid_reasons": [] if disturbance.complete else ["ended by SIGTERM"],
+        "type": "result", "tool": "bw-traffic recv", "version": "0.1.0", "complete": complete,
+        "valid": complete, "invalid_reasons": [] if complete else ["ended by SIGTERM"],
         "nonce": "0123456789abcdef", "phase": "aligned-12", "scale": 1, "warmup_ms": 6000,
-        "duration_ms": DURATION_MS, "correction": "two-way", "start_tai_ns": START_TAI_NS,
-        "end_tai_ns": START_TAI_NS + DURATION_MS * 10**6, "tai_utc_s": 37,
-        "streams": [stream.record for stream in streams],
-        "clocks": [_clock("host", 40_000, 0, rng), _clock("guest", -3_200_000_000, 100_000, rng)],
-        "clock_steps": steps,
+        "duration_ms": duration_ms, "correction": "two-way", "start_tai_ns": START_TAI_NS,
+        "end_tai_ns": START_TAI_NS + duration_ms * 10**6, "tai_utc_s": 37,
+        "streams": streams, "clocks": clocks, "clock_steps": steps,
         "hostile": {"foreign_connections": 0, "bad_hello": 0, "bad_check": 0, "truncated": 0, "oversized": 0,
                     "stale": 0},
-        "recorder": {"miss_log_dropped": 0, "message_log_dropped": 0},
+        "recorder": {"miss_log_dropped": dropped, "message_log_dropped": 0},
         "memory": {"rss_start_bytes": 3_100_000, "rss_end_bytes": 3_180_000},
         "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
+    }  # fmt: skip
+
+
+def send_answer(
+    streams: Sequence[dict[str, Any]], steps: Sequence[dict[str, Any]] = (), *, complete: bool = True
+) -> dict[str, Any]:
+    """Return a producer's `result` object."""
+    return {
+        "type": "result", "tool": "bw-traffic send", "complete": complete, "clock_steps": steps,
+        "streams": streams, "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
     }  # fmt: skip
 
 
@@ -314,24 +338,18 @@ def _draw_evidence(folder: Path, disturbance: Disturbance, seed: int) -> None:
     rng = random.Random(seed)
     streams = [_draw(10 * producer + kind, disturbance, rng) for producer in TABLE_1 for kind in range(4)]
     ready = {"type": "ready", "local_tai_ns": START_TAI_NS - 10**9}
-    answer = recv_answer(streams, disturbance, rng)
-    _write_lines(folder / "recv.ndjson", [ready, *progress_answers(streams), answer])
+    clocks = [_clock("host", 40_000, 0, rng), _clock("guest", -3_200_000_000, 100_000, rng)]
+    step = {"clock": "local", "time_tai_ns": START_TAI_NS + 30 * 10**9, "step_ns": disturbance.clock_step_ns}
+    steps = [step] if disturbance.clock_step_ns else []
+    records = [stream.record for stream in streams]
+    answer = recv_answer(records, clocks, steps, complete=disturbance.complete)
+    write_lines(folder / "recv.ndjson", ready, *progress_answers(streams), answer)
     senders = {"01": [s for s in streams if s.send["producer"] != GUEST_PRODUCER]}
     senders["12"] = [s for s in streams if s.send["producer"] == GUEST_PRODUCER]
     for name, mine in senders.items():
-        result: dict[str, Any] = {
-            "type": "result",
-            "tool": "bw-traffic send",
-            "complete": True,
-            "clock_steps": [],
-        }
-        result |= {
-            "streams": [s.send for s in mine],
-            "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
-        }
-        _write_lines(folder / f"send-{name}.ndjson", [{"type": "ready"}, result])
-    _write_lines(folder / "misses.ndjson", [miss for stream in streams for miss in stream.misses])
-    _write_lines(folder / "witness.ndjson", [witness_answer(streams, disturbance)])
+        write_lines(folder / f"send-{name}.ndjson", {"type": "ready"}, send_answer([s.send for s in mine]))
+    write_lines(folder / "misses.ndjson", *(miss for stream in streams for miss in stream.misses))
+    write_lines(folder / "witness.ndjson", witness_answer(streams, disturbance))
     (folder / "plan.toml").write_text(plan_text())
     parts = [
         UncertaintyPart("clock_offset", "bound", 84_000),
@@ -341,7 +359,8 @@ def _draw_evidence(folder: Path, disturbance: Disturbance, seed: int) -> None:
     (folder / "known_delay.json").write_text(known.to_text())
 
 
-def _write_lines(path: Path, objects: list[dict[str, Any]]) -> None:
+def write_lines(path: Path, *objects: dict[str, Any]) -> None:
+    """Write objects, one a line."""
     path.write_text("".join(json.dumps(item) + "\n" for item in objects))
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +21,7 @@ from reports.units import NS_PER_MS, NS_PER_S
 
 allantools: Any = import_module("allantools")  # has no types
 
+INFINITE = [math.nan, math.inf, -math.inf]
 TOLERANCE = 1e-9
 """Relative, against allantools: it sums floats in another order. Whole numbers agree to 1e-14 in practice."""
 
@@ -134,9 +136,28 @@ def test_large_offsets_cost_no_digits() -> None:
         np.testing.assert_array_equal(checked(statistic(near)).value, checked(statistic(far)).value)
 
 
-def test_offsets_too_far_apart_are_refused() -> None:
-    with pytest.raises(ReportError, match="too far"):
-        fixed_point(np.array([0, 2**60], np.int64), 1000)
+@pytest.mark.parametrize(
+    ("series", "message"),
+    [
+        (lambda: fixed_point(np.array([0, 2**60], np.int64), 1000), "too far"),
+        (lambda: mtie(ClockSeries.regular(NS_PER_S, [1, 2, 3]), [0]), "factors"),
+        (lambda: mtie(ClockSeries.regular(NS_PER_S, [1, 2, 3]), []), "factors"),
+        (lambda: mtie(ClockSeries.regular(NS_PER_S, [1, 2, 3]), [-4, 8]), "factors"),
+        *((lambda bad=bad: ClockSeries.regular(NS_PER_S, [1.0, bad, 2.0]), "not finite") for bad in INFINITE),
+        *(
+            (lambda bad=bad: ClockSeries.from_samples([0, 1, 2], [1, bad, 2]), "not finite")
+            for bad in INFINITE
+        ),
+        (lambda: ClockSeries.from_samples([0, 1], [1, 2, 3]), "2 times with 3"),
+        (lambda: ClockSeries.from_samples([0.0, 1.0], [1, 2]), "whole ns"),
+        (lambda: ClockSeries.regular(1, [[1, 2]]), "one dimension"),
+        (lambda: ClockSeries.regular(0, [1]), "positive"),
+        (lambda: ClockSeries.from_samples(np.arange(50) * 120, np.zeros(50, int), tau0_ns=100), "said to be"),
+    ],
+)
+def test_what_does_not_fit_is_refused(series: Callable[[], object], message: str) -> None:
+    with pytest.raises(ReportError, match=message):
+        series()
 
 
 def squares(offsets: Any, m: int, statistic: str) -> list[float]:
@@ -186,36 +207,9 @@ def test_too_few_samples_give_none(n: int) -> None:
     assert adev(series) is None
 
 
-def test_refuses_factors_below_one() -> None:
-    for factors in ([0], [], [-4, 8]):
-        with pytest.raises(ReportError, match="factors"):
-            mtie(ClockSeries.regular(NS_PER_S, [1, 2, 3]), factors)
-
-
 def test_octaves() -> None:
     assert octaves(0) == []
     assert octaves(9) == [1, 2, 4, 8]
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_what_is_not_finite_is_refused(bad: float) -> None:
-    with pytest.raises(ReportError, match="not finite"):
-        ClockSeries.regular(NS_PER_S, [1.0, bad, 2.0])
-    with pytest.raises(ReportError, match="not finite"):
-        ClockSeries.from_samples([0, 1, 2], [1.0, bad, 2.0])
-
-
-def test_samples_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ReportError, match="2 times with 3"):
-        ClockSeries.from_samples([0, 1], [1, 2, 3])
-    with pytest.raises(ReportError, match="whole ns"):
-        ClockSeries.from_samples([0.0, 1.0], [1, 2])
-    with pytest.raises(ReportError, match="one dimension"):
-        ClockSeries.regular(1, [[1, 2]])
-    with pytest.raises(ReportError, match="positive"):
-        ClockSeries.regular(0, [1])
-    with pytest.raises(ReportError, match="said to be"):
-        ClockSeries.from_samples(np.arange(50) * 120, np.zeros(50, int), tau0_ns=100)
 
 
 def test_the_interval_is_the_mean_and_gaps_do_not_shift_it() -> None:

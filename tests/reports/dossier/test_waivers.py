@@ -128,6 +128,7 @@ def test_a_waiver_is_of_one_target_and_stack(scope: Scope, given: str, said: str
         ),
         ('"run-1"', '"run-9"', r"waiver\[1\].run: 'run-9' is not known; there are: run-1, run-2"),
         ('"run-1"\nattempt = 2', '"run-2"', r"waiver\[1\].attempt: .* the run did not measure DAQ-013"),
+        (ONE, ONE + ONE, r"waiver\[2\].id: 'W-1' stands twice"),
         ("[[waiver]]", "[waiver]", "waiver: must be an array of tables"),
         ("[[waiver]]", "[note]\n[[waiver]]", "note: unknown table"),
         ("id =", "id = =", "waivers.toml: "),
@@ -140,11 +141,6 @@ def test_what_is_wrong_is_named(old: str, new: str, said: str):
         read(text.replace(old, new, 1))
     assert str(caught.value).startswith("waivers.toml: ")
     assert caught.value.exit_code == 2
-
-
-def test_an_id_stands_once():
-    with pytest.raises(DossierError, match=r"waiver\[2\].id: 'W-1' stands twice"):
-        read(HEAD + ONE + ONE)
 
 
 def test_bytes_that_are_no_text_are_refused():

@@ -8,7 +8,6 @@ second stream, which has a requirement there and stays without a record.
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +21,18 @@ from reports.record.measurement import Conditions, Limit, Outcome, Subject
 from reports.run.failed_tests import STOPPED_MARKS, FailedTest
 from reports.run.folder import RunFolder
 from reports.run.outcome import outcome_of
-from tests.reports.sample_run import START_TAI_NS, summary
+from tests.reports.sample_run import (
+    START_TAI_NS,
+    miss_line,
+    recv_answer,
+    send_answer,
+    stream_answer,
+    stream_sent,
+    write_lines,
+)
 
 US = 1000
-STREAM, PRODUCER = 13, 1
+STREAM = 13
 LOAD = 14
 """A stream of the load: replays are repeated for it, too, and it has no record."""
 BUDGET_NS = 10_000 * US
@@ -113,60 +120,33 @@ def write_replay(
     misses = [_miss(*row) for row in rows if row[1] + row[2] > logged_above_ns]
     dropped = rng.random() < 0.03 and len(misses) > 1
     logged = misses[1:] if dropped else misses
-    whole = [late + way for _, late, way in rows]
-    stream: Json = {
-        "id": STREAM, "producer": PRODUCER, "message_type": 3, "transport": "tcp", "size_bytes": 10,
-        "period_ns": PERIOD_NS, "budget_ns": BUDGET_NS, "logged_above_ns": logged_above_ns,
-        "expected": expected, "received": len(rows), "lost": expected - len(rows),
-        "duplicates": 0, "reordered": 0, "invalid_samples": 0, "connections": 1,
-        "misses": sum(each > BUDGET_NS for each in whole),
-        "misses_sent": sum(way > BUDGET_NS for _, _, way in rows),
-        "received_minus_scheduled": summary(whole), "received_minus_sent": summary([way for *_, way in rows]),
-        "sent_minus_scheduled": summary([late for _, late, _ in rows]), "receive_stack": summary([]),
-    }  # fmt: skip
+    received = [(late, way) for _, late, way in rows]
+    stream = stream_answer(STREAM, 10, PERIOD_NS, BUDGET_NS, logged_above_ns, expected, received)
     load_ns = [2_000 * US] * (expected - 1) + [40_000 * US if load_is_late else 2_000 * US]
-    load_missed = int(load_is_late)
-    load: Json = stream | {
-        "id": LOAD, "received": expected, "lost": 0, "misses": load_missed, "misses_sent": load_missed,
-        "received_minus_scheduled": summary(load_ns), "received_minus_sent": summary(load_ns),
-        "sent_minus_scheduled": summary([0] * expected),
-    }  # fmt: skip
+    of_load = [(0, way) for way in load_ns]
+    load = stream_answer(LOAD, 10, PERIOD_NS, BUDGET_NS, logged_above_ns, expected, of_load)
     if load_is_late:
         logged = [*logged, _miss(expected - 1, 0, load_ns[-1]) | {"stream": LOAD}]
     complete = rng.random() > 0.03
-    recv: Json = {
-        "type": "result", "tool": "bw-traffic recv", "version": "0.1.0",
-        "complete": complete, "valid": complete, "invalid_reasons": [] if complete else ["ended by SIGTERM"],
-        "nonce": "0123456789abcdef", "phase": "aligned-12", "scale": 1, "warmup_ms": 6000,
-        "duration_ms": expected * PERIOD_NS // 10**6, "correction": "two-way", "start_tai_ns": START_TAI_NS,
-        "end_tai_ns": START_TAI_NS + expected * PERIOD_NS, "tai_utc_s": 37,
-        "streams": [stream, load], "clocks": [_clock(rng)], "clock_steps": _steps(rng, 0.03, "local"),
-        "hostile": dict.fromkeys(
-            ("foreign_connections", "bad_hello", "bad_check", "truncated", "oversized", "stale"), 0
-        ),
-        "recorder": {"miss_log_dropped": int(dropped), "message_log_dropped": 0},
-        "memory": {"rss_start_bytes": 3_100_000, "rss_end_bytes": 3_180_000},
-        "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
-    }  # fmt: skip
-    of_producer: Json = {
-        "id": STREAM, "producer": PRODUCER, "scheduled": scheduled, "sent": scheduled,
-        "late_slots": 0, "reconnects": 0, "blocked_writes": 0, "unsent": 0,
-        "sent_minus_scheduled": summary(sent), "transmit_stack": summary([]),
-    }  # fmt: skip
-    of_load = of_producer | {
-        "id": LOAD, "scheduled": expected, "sent": expected,
-        "sent_minus_scheduled": load["sent_minus_scheduled"],
-    }  # fmt: skip
-    send: Json = {
-        "type": "result", "tool": "bw-traffic send", "complete": rng.random() > 0.02,
-        "clock_steps": _steps(rng, 0.02, "local"), "streams": [of_producer, of_load],
-        "scheduling": {"policy": "fifo", "priority": 50, "note": ""},
-    }  # fmt: skip
+    recv = recv_answer(
+        [stream, load],
+        [_clock(rng)],
+        _steps(rng, 0.03, "local"),
+        duration_ms=expected * PERIOD_NS // 10**6,
+        complete=complete,
+        dropped=int(dropped),
+    )
+    is_sent = rng.random() > 0.02
+    send = send_answer(
+        [stream_sent(STREAM, scheduled, sent), stream_sent(LOAD, expected, [0] * expected)],
+        _steps(rng, 0.02, "local"),
+        complete=is_sent,
+    )
     ready = {"type": "ready", "local_tai_ns": START_TAI_NS - 10**9}
-    _write(folder / "recv.ndjson", ready, recv)
-    _write(folder / "send-01.ndjson", {"type": "ready"}, send)
-    _write(folder / "misses.ndjson", *logged)
-    _write(folder / "witness.ndjson", _witness(rng, misses, expected))
+    write_lines(folder / "recv.ndjson", ready, recv)
+    write_lines(folder / "send-01.ndjson", {"type": "ready"}, send)
+    write_lines(folder / "misses.ndjson", *logged)
+    write_lines(folder / "witness.ndjson", _witness(rng, misses, expected))
     for tool in ("recv", "send-01", "witness"):
         (folder / f"{tool}.err").touch()
     (folder / "plan.toml").write_text(
@@ -178,12 +158,7 @@ def write_replay(
 
 
 def _miss(sequence: int, late: int, way: int) -> Json:
-    scheduled = START_TAI_NS + sequence * PERIOD_NS
-    return {
-        "stream": STREAM, "sequence": sequence, "scheduled_tai_ns": scheduled, "lateness_ns": late,
-        "received_minus_scheduled_ns": late + way, "received_minus_sent_ns": way,
-        "received_local_tai_ns": scheduled + late + way, "kernel_stamp_local_tai_ns": scheduled + late + way,
-    }  # fmt: skip
+    return miss_line(STREAM, sequence, START_TAI_NS + sequence * PERIOD_NS, late, way)
 
 
 def _clock(rng: random.Random) -> Json:
@@ -238,7 +213,3 @@ def _witness(rng: random.Random, misses: list[Json], expected: int) -> Json:
         "threshold_ns": 100_000, **of_target, **of_nobody,
         "threads": [{"tid": 7, "ran_ns": 0, "lost": False}] if len(misses) % 3 == 1 else [],
     }  # fmt: skip
-
-
-def _write(path: Path, *objects: Json) -> None:
-    path.write_text("".join(json.dumps(each) + "\n" for each in objects))

@@ -215,25 +215,20 @@ def test_a_repetition_that_is_kept_back_is_named(run: RunFolder, target: PlayedT
 
 
 @pytest.mark.parametrize(
-    ("method", "file"),
+    ("method", "file", "text"),
     [
-        ("twice", "apply-again-1.ndjson"),
-        ("twice", "facts-provisioned-2.json"),
-        ("restore", "facts-untouched.json"),
-        ("restart", "restart-1-facts-provisioned.json"),
+        ("twice", "apply-again-1.ndjson", None),
+        ("twice", "facts-provisioned-2.json", None),
+        ("restore", "facts-untouched.json", None),
+        ("restart", "restart-1-facts-provisioned.json", None),
+        ("power-cut", "power-cut-1-facts-found.json", "[1, 2"),
     ],
 )
 def test_what_is_missing_or_damaged_is_a_problem_and_no_traceback(
-    run: RunFolder, target: PlayedTarget, method: str, file: str
+    run: RunFolder, target: PlayedTarget, method: str, file: str, text: str | None
 ) -> None:
     record = records_of(run, target)[method]
-    (folder_of(run) / file).unlink()
-    problems, count = provisioning_objections(run.path, [record])
-    assert (len(problems), count) == (1, 0)
-
-
-def test_facts_that_are_no_json_are_a_problem(run: RunFolder, target: PlayedTarget) -> None:
-    record = records_of(run, target)["power-cut"]
-    (folder_of(run) / "power-cut-1-facts-found.json").write_text("[1, 2")
+    path = folder_of(run) / file
+    path.unlink() if text is None else path.write_text(text)
     problems, count = provisioning_objections(run.path, [record])
     assert (len(problems), count) == (1, 0)

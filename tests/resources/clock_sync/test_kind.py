@@ -4,56 +4,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from hw.errors import BenchError, CapabilityError, ConfigError, MeasurementError
-from hw.protocols import CommandResult, Node
+from hw.errors import CapabilityError, ConfigError, MeasurementError
 from hw.provisioning import TARGETS
 from resources.clock_sync.config import Place, client_files, server_files
 from resources.clock_sync.kind import load_clock_kind
 from resources.clock_sync.role import ClockRole
 from resources.clock_sync.settings import STACKS, ClockSettings, load_stack
+from tests.fake_bench import FakeBench
 
 WINDOWS, LINUX = TARGETS / "windows", TARGETS / "linux-rt"
 FOLDER = "C:/Program Files/Benchwright/clock"
 PLACE = Place(server="10.77.0.50", interface="Ethernet 2", phc="", simulated=False)
 
 
-class _Node:
-    """Notes what it is asked, and answers with an exit code and a text."""
-
-    name = "target"
-
-    def __init__(self, exit_code: int = 0, stdout: str = "", stderr: str = "") -> None:
-        self.answer = (exit_code, stdout, stderr)
-        self.ran: list[list[str]] = []
-        self.there: dict[str, bytes] = {}
-
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
-        assert timeout_s > 0
-        assert not check
-        self.ran.append(list(argv))
-        return CommandResult(tuple(argv), *self.answer)
-
-    def put(self, local: Path, remote: str) -> None:
-        self.there[remote] = local.read_bytes()
-
-    def get(self, remote: str, local: Path) -> None:
-        if remote not in self.there:
-            raise BenchError(f"{remote}: no such file")
-        local.write_bytes(self.there[remote])
-
-    def files(self, folder: str) -> list[str]:
-        return [name.rpartition("/")[2] for name in self.there if name.rpartition("/")[0] == folder]
-
-
-def _as_node(node: _Node) -> Node:
-    return cast(Node, cast(Any, node))
+def _node(exit_code: int = 0, stdout: str = "", stderr: str = "") -> Any:
+    """Return a target that answers every command alike."""
+    return FakeBench(answer=lambda _node, _argv: (exit_code, stdout, stderr)).node("target")
 
 
 def test_each_kind_has_stacks_of_its_own() -> None:
@@ -75,12 +47,12 @@ def test_a_stack_that_the_kind_has_not_is_a_missing_capability() -> None:
 
 def test_what_a_machine_lacks_for_a_stack_is_a_missing_capability() -> None:
     kind = load_clock_kind(WINDOWS)
-    without = _Node(exit_code=1)
+    without = _node(exit_code=1)
     with pytest.raises(CapabilityError, match=r"w32time: target: there is no Windows Time service"):
-        kind.require_offered("w32time", _as_node(without))
+        kind.require_offered("w32time", without)
     assert without.ran == [["sc", "query", "W32Time"]]
-    kind.require_offered("w32time", _as_node(_Node()))
-    kind.require_offered("as-found", _as_node(without))
+    kind.require_offered("w32time", _node())
+    kind.require_offered("as-found", without)
     assert len(without.ran) == 1, "it needs nothing"
 
 
@@ -112,7 +84,7 @@ def test_a_kind_without_a_word_about_it_has_none(tmp_path: Path) -> None:
 
 def test_a_kind_without_a_server_can_be_none() -> None:
     with pytest.raises(CapabilityError, match="windows: this kind of machine can be no time server"):
-        ClockRole(_as_node(_Node()), "server", WINDOWS)
+        ClockRole(_node(), "server", WINDOWS)
 
 
 def _windows_files() -> dict[str, str]:
@@ -162,8 +134,8 @@ def test_files_are_brought_one_by_one_where_there_is_no_shell(monkeypatch: pytes
         return Path(__file__)
 
     monkeypatch.setattr("resources.clock_sync.role.local_tool", tool)
-    node = _Node()
-    role = ClockRole(_as_node(node), "client", WINDOWS)
+    node = _node()
+    role = ClockRole(node, "client", WINDOWS)
     role.start("w32time", _windows_files())
     assert node.ran == [[f"{FOLDER}/script/client.cmd", "start", "w32time"]]
     assert {f"{FOLDER}/config/w32time.conf", f"{FOLDER}/script/client.cmd"} < set(node.there)
@@ -176,19 +148,19 @@ def test_files_are_brought_one_by_one_where_there_is_no_shell(monkeypatch: pytes
 
 
 def test_logs_are_fetched_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    node = _Node()
+    node = _node()
     node.there = {f"{FOLDER}/log/out": b"1\n", f"{FOLDER}/config/server": b"10.77.0.50\n"}
-    role = ClockRole(_as_node(node), "client", WINDOWS)
+    role = ClockRole(node, "client", WINDOWS)
     assert [file.name for file in role.fetch_logs(tmp_path)] == ["log-out", "config-server"]
 
 
 def test_a_node_cannot_name_files_of_this_machine(tmp_path: Path) -> None:
     """What its `ls` says is the target's word, and it may lie."""
     lies = ["../../../etc/passwd", "/etc/passwd", "..", "chrony/../../x", "a/b/c", "-rf", ".hidden"]
-    node = _Node(stdout="\n".join(["out.log", *lies, "chrony/tracking.log"]))
+    node = _node(stdout="\n".join(["out.log", *lies, "chrony/tracking.log"]))
     for name in (*lies, "out.log", "chrony/tracking.log"):
         node.there[f"/run/benchwright/clock/{name}"] = b"x"
-    role = ClockRole(_as_node(node), "client", LINUX)
+    role = ClockRole(node, "client", LINUX)
     copies = role.fetch_logs(tmp_path / "inside")
     assert [file.name for file in copies] == ["out.log", "chrony-tracking.log"]
     assert sorted(tmp_path.rglob("*")) == sorted([tmp_path / "inside", *copies])
@@ -196,8 +168,8 @@ def test_a_node_cannot_name_files_of_this_machine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("exit_code", "kind"), [(3, MeasurementError), (4, MeasurementError)])
 def test_what_a_script_lacks_is_named(exit_code: int, kind: type[Exception]) -> None:
-    node = _Node(exit_code, "", "client.cmd: there is no Windows Time service W32Time")
-    role = ClockRole(_as_node(node), "client", LINUX)
+    node = _node(exit_code, "", "client.cmd: there is no Windows Time service W32Time")
+    role = ClockRole(node, "client", LINUX)
     with pytest.raises(kind, match=r"clock of target: hold: client\.cmd: there is no Windows Time service"):
         role.hold()
 

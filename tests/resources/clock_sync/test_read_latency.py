@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import BenchError
-from hw.open_bench import OpenBench
-from hw.protocols import CommandResult
 from reports.clock_read.capability import CLOCKS, KERNEL_CLOCKS, QUANTITY
 from reports.clock_read.readings import HOST, TARGET, Reading, Readings, load_cost, load_readings
 from resources.clock_sync.read_latency import measure_read_latency, read_commands
@@ -23,6 +21,7 @@ from resources.clock_sync.times import TIMES as CLOCK_TIMES
 from resources.clock_sync.times import ClockTimes, clock_times
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
+from tests.fake_bench import FakeBench
 from tests.reports.sample_read_latency import latency_answer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,37 +38,20 @@ def _times() -> ClockTimes:
     return times_of("ci", CLOCK_TIMES, clock_times)
 
 
-class _Node:
-    """Answers as the tool does; `odd` are clocks (or ways to read a PHC) with another answer."""
+def _measure(
+    spec: BenchSpec, folder: Path, odd: dict[str, tuple[int, str, str]]
+) -> tuple[Readings, list[list[str]]]:
+    """Measure where all but the `odd` clocks (or ways to read a PHC) answer well; return what ran, too."""
 
-    def __init__(self, odd: dict[str, tuple[int, str, str]]) -> None:
-        self.odd = odd
-        self.argvs: list[list[str]] = []
+    def answer(_node: str, argv: Sequence[str]) -> tuple[int, str, str]:
+        return next((odd[word] for word in argv if word in odd), (0, ANSWER, ""))
 
-    def run(self, argv: Sequence[str], timeout_s: float, check: bool) -> CommandResult:
-        assert timeout_s > _times().latency_max_s
-        assert not check
-        self.argvs.append(list(argv))
-        code, out, err = next((self.odd[word] for word in argv if word in self.odd), (0, ANSWER, ""))
-        return CommandResult(tuple(argv), code, out, err)
-
-
-def _measure(spec: BenchSpec, folder: Path, odd: dict[str, tuple[int, str, str]]) -> tuple[Readings, _Node]:
-    node = _Node(odd)
-
-    def find_node(_name: str) -> _Node:
-        return node
-
-    def find_tool(_node: str, tool: str) -> str:
-        return tool
-
-    def find_page(_name: str) -> None:
-        return None
-
-    virtual = SimpleNamespace(timecard_page=find_page)
-    bench: Any = SimpleNamespace(spec=spec, node=find_node, tool=find_tool, virtual=virtual)
-    target = spec.targets["linux-rt"]
-    return measure_read_latency(cast(OpenBench, bench), target, _times(), folder, lambda _line: None), node
+    bench: Any = FakeBench(spec, answer=answer)
+    bench.virtual = SimpleNamespace(timecard_page=lambda _name: None)  # pyright: ignore
+    found = measure_read_latency(bench, spec.targets["linux-rt"], _times(), folder, lambda _line: None)
+    nodes = list(bench.nodes.values())
+    assert min(timeout_s for node in nodes for timeout_s in node.timeouts_s) > _times().latency_max_s
+    return found, [argv for node in nodes for argv in node.ran]
 
 
 def _of(readings: Readings, place: str, clock: str) -> Reading:
@@ -89,21 +71,21 @@ def test_every_clock_of_both_is_read(spec: BenchSpec) -> None:
 def test_what_the_bench_lacks_is_listed(spec: BenchSpec, tmp_path: Path) -> None:
     target = replace(spec.targets["linux-rt"], ptp_clock="", timecard=None)
     bare = replace(spec, targets={"linux-rt": target})
-    readings, node = _measure(bare, tmp_path, {})
+    readings, ran = _measure(bare, tmp_path, {})
     lacking = {one.clock: one.not_offered for one in readings.readings if one.not_offered}
     assert set(lacking) == set(CLOCKS) - set(KERNEL_CLOCKS)
     assert "no ptp_clock of target linux-rt" in lacking["phc-basic"]
     assert "no timecard of target linux-rt" in lacking["timecard"]
-    assert len(node.argvs) == 2 * len(KERNEL_CLOCKS)
+    assert len(ran) == 2 * len(KERNEL_CLOCKS)
 
 
 def test_evidence_is_kept_and_the_tool_told_how_long(spec: BenchSpec, tmp_path: Path) -> None:
-    readings, node = _measure(spec, tmp_path, {})
+    readings, ran = _measure(spec, tmp_path, {})
     assert load_readings(tmp_path) == readings
     assert all(load_cost(tmp_path, one) is not None for one in readings.readings)
     assert len({one.file for one in readings.readings}) == len(readings.readings)
     times = _times()
-    for argv in node.argvs:
+    for argv in ran:
         assert argv[argv.index("--reads") + 1] == str(times.latency_reads) == "1000000"
         assert argv[argv.index("--duration-ms") + 1] == str(times.latency_max_s * 1000)
 

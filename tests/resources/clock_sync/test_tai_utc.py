@@ -6,59 +6,46 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from hw.errors import BenchError
-from hw.open_bench import Nodes
 from reports.clock_sync.tai_utc import TAI_UTC, load_tai_utc
 from reports.errors import RecordError
 from resources.clock_sync.tai_utc import common_tai_utc_s, read_tai_utc
+from tests.fake_bench import FakeBench
 
 
-class _Bench:
-    """Nodes whose `bw-setclock` prints what is given."""
+def _bench(**said: str) -> FakeBench:
+    """Return a bench whose nodes' `bw-setclock` prints what is given."""
+    clock = SimpleNamespace(node="switch")
+    spec = SimpleNamespace(clocks={"host": clock}, reference_clock="host", witness=clock)
+    return FakeBench(spec, answer=lambda node, _argv: (0, said[node], ""))
 
-    def __init__(self, **said: str) -> None:
-        self._said = said
-        self.asked: list[str] = []
-        clock = SimpleNamespace(node="switch")
-        self.spec = SimpleNamespace(
-            clocks={"host": clock}, reference_clock="host", witness=SimpleNamespace(node="switch")
-        )
 
-    def tool(self, node_name: str, tool: str) -> str:
-        return f"/tools/{node_name}/{tool}"
-
-    def node(self, name: str) -> Any:
-        def run(argv: list[str]) -> Any:
-            assert argv == [f"/tools/{name}/bw-setclock"], "an option would change the clock"
-            self.asked.append(name)
-            return SimpleNamespace(stdout=self._said[name])
-
-        return SimpleNamespace(run=run)
+def _common(bench: Any, nodes: list[str], folder: Path) -> int:
+    found = common_tai_utc_s(bench, nodes, folder)
+    for name, node in bench.nodes.items():
+        assert node.ran == [[f"/{name}/bw-setclock"]], "once, and an option would change the clock"
+    return found
 
 
 def _says(kernel_s: int) -> str:
     return json.dumps({"frequency_ppb": 0.0, "tick_us": 10000, "tai_utc_s": kernel_s, "status": 64}) + "\n"
 
 
-def _common(bench: _Bench, nodes: list[str], folder: Path) -> int:
-    return common_tai_utc_s(cast(Nodes, bench), nodes, folder)
-
-
 def test_every_node_is_asked_once_and_the_answers_are_kept(tmp_path: Path) -> None:
-    bench = _Bench(target=_says(37), gm=_says(37), switch=_says(0))
+    bench = _bench(target=_says(37), gm=_says(37), switch=_says(0))
     assert _common(bench, ["target", "gm", "target"], tmp_path) == 37
-    assert bench.asked == ["target", "gm", "switch"]
+    assert list(bench.nodes) == ["target", "gm", "switch"]
     kept = load_tai_utc(tmp_path)
     assert kept is not None
     assert [(node.node, node.kernel_s) for node in kept.nodes] == [("target", 37), ("gm", 37), ("switch", 0)]
 
 
 def test_kernels_that_agree_on_another_value_are_believed(tmp_path: Path) -> None:
-    assert _common(_Bench(target=_says(38), switch=_says(38)), ["target"], tmp_path) == 38
+    assert _common(_bench(target=_says(38), switch=_says(38)), ["target"], tmp_path) == 38
 
 
 @pytest.mark.parametrize(
@@ -73,7 +60,7 @@ def test_kernels_that_agree_on_another_value_are_believed(tmp_path: Path) -> Non
     ],
 )
 def test_nodes_that_differ_are_refused(tmp_path: Path, said: dict[str, int], message: str) -> None:
-    bench = _Bench(**{name: _says(kernel_s) for name, kernel_s in said.items()})
+    bench = _bench(**{name: _says(kernel_s) for name, kernel_s in said.items()})
     with pytest.raises(BenchError) as refused:
         _common(bench, ["target", "gm"], tmp_path)
     assert str(refused.value).startswith("TAI - UTC is not the same on every node: ")
@@ -85,8 +72,9 @@ def test_nodes_that_differ_are_refused(tmp_path: Path, said: dict[str, int], mes
     "said", ["", "{}", "[]", "no such program", '{"tai_utc_s": "37"}', '{"tai_utc_s": true}']
 )
 def test_a_node_that_does_not_say_is_refused(said: str) -> None:
+    bench: Any = _bench(target=said)
     with pytest.raises(BenchError, match="target"):
-        read_tai_utc(cast(Nodes, _Bench(target=said)), "target")
+        read_tai_utc(bench, "target")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +22,7 @@ from resources.clock_sync.time_service_events import TimeServiceEvents, _told  #
 from resources.clock_sync.time_service_times import EVENTS, time_service_times
 from resources.clock_sync.time_service_times import TIMES as SERVICE_TIMES
 from resources.profiles import has_times, times_of
+from tests.fake_bench import FakeBench
 from tests.reports.sample_clock import offset_requirement
 
 REQUIREMENT = offset_requirement("CLK-TIMESERVICE", "timeservice", limit_ns=10_000, lock_within_s=60)
@@ -67,26 +70,17 @@ def test_a_profile_may_have_none() -> None:
         time_service_times(Fields({"table_intervals_s": [1], "table_iterations": [5]}, "times.toml", "ci"))
 
 
-class _Lab:
-    """A lab whose target says how long a process has run; each look adds a second of it in each mode."""
+def _lab(*, answers: bool = True) -> Any:
+    """Return a lab whose target says how long a process has run: each look adds a second in each mode."""
+    looks = itertools.count(1)
 
-    def __init__(self, *, answers: bool = True) -> None:
-        self.looks = 0
-        self.powered = True
-        self.target = SimpleNamespace(node="linux-rt", provisioning="linux-rt")
-        self.bench = SimpleNamespace(node=self._node)
-        self._answers = answers
-        self.ran: list[list[str]] = []
+    def answer(_node: str, _argv: Sequence[str]) -> tuple[int, str, str]:
+        look = next(looks)
+        return (0, f"{100 + look}.5 {100 * look} {100 * look} 100\n", "") if answers else (1, "", "")
 
-    def _node(self, _name: str) -> _Lab:
-        return self
-
-    def run(self, argv: list[str], check: bool = True) -> Any:
-        del check
-        self.ran.append(argv)
-        self.looks += 1
-        stdout = f"{100 + self.looks}.5 {100 * self.looks} {100 * self.looks} 100\n" if self._answers else ""
-        return SimpleNamespace(exit_code=0 if self._answers else 1, stdout=stdout)
+    bench = FakeBench(answer=answer)
+    target = SimpleNamespace(node="linux-rt", provisioning="linux-rt")
+    return SimpleNamespace(bench=bench, target=target, ran=bench.node("linux-rt").ran)
 
 
 def _cpu_s(lab: Any) -> float | None:
@@ -95,11 +89,11 @@ def _cpu_s(lab: Any) -> float | None:
 
 
 def test_what_a_daemon_takes_is_read_of_its_process() -> None:
-    lab = _Lab()
+    lab = _lab()
     assert (_cpu_s(lab), _cpu_s(lab)) == (2.0, 4.0)
     assert lab.ran[0][-1] == "chronyd"
-    assert _cpu_s(_Lab(answers=False)) is None
-    windows = _Lab()
+    assert _cpu_s(_lab(answers=False)) is None
+    windows = _lab()
     windows.target.provisioning = "windows"
     assert _cpu_s(windows) is None
     assert not windows.ran, "there is no shell that could be asked"
@@ -150,7 +144,7 @@ class _Stack:
 
 
 def test_each_event_ends_with_a_lock() -> None:
-    lab: Any = _Lab()
+    lab = _lab()
     times: Any = times_of("ci", SERVICE_TIMES, time_service_times)
     events = TimeServiceEvents(lab, times)
     done: list[str] = []
@@ -173,7 +167,7 @@ def test_each_event_ends_with_a_lock() -> None:
 
 @pytest.mark.parametrize("locks", [0, 1])
 def test_a_clock_that_was_put_off_is_put_back_though_nothing_locks(locks: int) -> None:
-    lab: Any = _Lab()
+    lab = _lab()
     times: Any = times_of("ci", SERVICE_TIMES, time_service_times)
 
     class Silent(_Stack):
@@ -190,7 +184,7 @@ def test_a_clock_that_was_put_off_is_put_back_though_nothing_locks(locks: int) -
 
 @pytest.mark.parametrize("locks", [True, False])
 def test_a_server_that_was_stepped_gets_its_time_back(monkeypatch: pytest.MonkeyPatch, locks: bool) -> None:
-    lab: Any = _Lab()
+    lab = _lab()
     lab.server = SimpleNamespace(node="grandmaster")
     times: Any = times_of("nightly", SERVICE_TIMES, time_service_times)
     events = TimeServiceEvents(lab, times)
@@ -208,4 +202,4 @@ def test_a_server_that_was_stepped_gets_its_time_back(monkeypatch: pytest.Monkey
     else:
         with pytest.raises(MeasurementError, match="not locked"):
             events.server_stepped(REQUIREMENT)
-    assert [argv[-1] for argv in lab.ran] == ["250000000", "-250000000"]
+    assert [argv[-1] for argv in lab.bench.node("grandmaster").ran] == ["250000000", "-250000000"]

@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import CapabilityError, MeasurementError
-from hw.open_bench import Nodes
-from hw.protocols import READY_S
 from reports.clock_sync.trial import ClockTrial, Timecard, TrialFacts
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY
 from resources.clock_sync.judge import ClockJudge
@@ -23,6 +19,7 @@ from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.requirements import load_clock_requirements
 from resources.clock_sync.two_way_trial import measure_by_two_way
 from resources.profiles import load_profile
+from tests.fake_bench import FakeBench
 from tests.reports.clock_sync.test_two_way_reference import answer, trial
 from tests.reports.sample_clock import offset_requirement
 
@@ -37,73 +34,28 @@ def spec() -> BenchSpec:
     return replace(load_bench(ROOT / "hw" / "benches" / "virtual.yaml"), witness=None)
 
 
-class _Job:
-    """A tool that has said its answer already."""
-
-    def __init__(self, stem: Path, exit_code: int) -> None:
-        self.name = stem.name
-        self._file = stem.with_suffix(".ndjson")
-        self._exit_code = exit_code
-
-    def wait_ready(self, timeout_s: float = READY_S) -> None:
-        assert timeout_s > 0
-
-    def wait(self, timeout_s: float) -> int:
-        assert timeout_s > 0
-        return self._exit_code
-
-    def stop(self) -> None:
-        return
-
-    def fetch(self) -> Path:
-        return self._file
-
-
-class _Bench:
-    """Starts tools that answer at once."""
-
-    def __init__(self, spec: BenchSpec, exit_code: int = 0) -> None:
-        self.spec = spec
-        self.started: list[tuple[str, str, str]] = []
-        self._exit_code = exit_code
-
-    def tool(self, node: str, tool: str = "bw-traffic") -> str:
-        assert node in self.spec.nodes
-        return tool
-
-    def node(self, name: str) -> Any:
-        def start(argv: Sequence[str], stem: Path) -> _Job:
-            self.started.append((name, argv[2], argv[3]))
-            stem.parent.mkdir(parents=True, exist_ok=True)
-            if argv[2] == "--peer":
-                stem.with_suffix(".ndjson").write_text(json.dumps(answer()) + "\n")
-            return _Job(stem, self._exit_code)
-
-        return SimpleNamespace(name=name, priority=50, start=start)
-
-
-def _measure(bench: _Bench, folder: Path, interval_s: float | None, node: str = "windows") -> ClockTrial:
+def _measure(bench: Any, folder: Path, interval_s: float | None, node: str = "windows") -> ClockTrial:
     card = Timecard(TWO_WAY, 0, "the control network")
     facts = TrialFacts("a-stack", "sync", interval_s, "idle", "none", None, None, None, card)
     target = replace(bench.spec.targets["windows"], node=node)
-    return measure_by_two_way(cast(Nodes, cast(Any, bench)), target, facts, 15, folder)
+    return measure_by_two_way(bench, target, facts, 15, folder)
 
 
 def test_a_clock_as_found_is_held_against_this_machines(spec: BenchSpec, tmp_path: Path) -> None:
-    bench = _Bench(spec)
+    bench = FakeBench(spec, lines=[answer()])
     found = _measure(bench, tmp_path, None)
-    assert bench.started == [
-        ("windows", "--serve", "10.78.0.110:19999"),
-        ("switch", "--peer", "10.78.0.110:19999"),
+    assert [(job.node, job.argv[0], *job.argv[2:4]) for job in bench.jobs] == [
+        ("windows", "/windows/bw-traffic", "--serve", "10.78.0.110:19999"),
+        ("switch", "/switch/bw-traffic", "--peer", "10.78.0.110:19999"),
     ]
     assert found.filtered.offset.n == 120
     assert not (tmp_path / SERVER_FILE).exists()
 
 
 def test_a_clock_that_follows_the_time_server_is_held_against_it(spec: BenchSpec, tmp_path: Path) -> None:
-    bench = _Bench(spec)
+    bench = FakeBench(spec, lines=[answer()])
     found = _measure(bench, tmp_path, 64.0)
-    asked = [address for _node, what, address in bench.started if what == "--peer"]
+    asked = [job.argv[3] for job in bench.jobs if job.argv[2] == "--peer"]
     assert asked == ["10.78.0.110:19999", "10.78.0.50:19999"]
     assert found.filtered.reference_bound_ns is not None
     assert {TARGET_FILE, SERVER_FILE} < {file.name for file in tmp_path.iterdir()}
@@ -112,12 +64,12 @@ def test_a_clock_that_follows_the_time_server_is_held_against_it(spec: BenchSpec
 def test_a_clock_without_an_address_is_a_missing_capability(spec: BenchSpec, tmp_path: Path) -> None:
     bare = replace(spec, clocks={name: clock for name, clock in spec.clocks.items() if name != "windows"})
     with pytest.raises(CapabilityError, match=r"clock windows: .* add benchwright\.clocks\.windows"):
-        _measure(_Bench(bare), tmp_path, None)
+        _measure(FakeBench(bare), tmp_path, None)
 
 
 def test_a_tool_that_fails_is_no_measurement(spec: BenchSpec, tmp_path: Path) -> None:
     with pytest.raises(MeasurementError, match="two-way-target ended with exit code 5"):
-        _measure(_Bench(spec, exit_code=5), tmp_path, None)
+        _measure(FakeBench(spec, lines=[answer()], exit_code=5), tmp_path, None)
 
 
 def _judge(spec: BenchSpec, folder: Path) -> ClockJudge:

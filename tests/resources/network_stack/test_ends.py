@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hw.errors import BenchError, CapabilityError
-from hw.protocols import CommandResult
 from reports.daq_replay.stack_proof import StackEnd
 from resources.network_stack import NetworkStack, load_network_stack
 from resources.network_stack_ends import FOUND, counters, frame_bytes, network_stack_on
+from tests.fake_bench import FakeBench
 from tests.resources.network_stack.machine import (
     IN_BYTES,
     NETSTAT,
@@ -44,13 +43,11 @@ def test_an_end_counts_frames_of_some_room_or_bytes(
     path.write_text(f"{path.read_text()}{proof}")
     said = '{"room": {"bytes": 4000}, "frames": {"delivered": 3, "bytes_in": 900}}'
 
-    def run(argv: Sequence[str]) -> CommandResult:
-        return CommandResult(tuple(argv), 0, said if argv == ["asked"] else NETSTAT, "")
+    def answer(node: str, argv: Sequence[str]) -> tuple[int, str, str]:
+        assert node == "linux-rt"
+        return 0, said if argv == ["/linux-rt/asked"] else NETSTAT, ""
 
-    def tool(_name: str, tool: str) -> str:
-        return tool
-
-    bench: Any = SimpleNamespace(node={"linux-rt": SimpleNamespace(run=run)}.__getitem__, tool=tool)
+    bench: Any = FakeBench(answer=answer)
     stack = load_network_stack(targets / "linux-rt", "user")
     assert frame_bytes(stack, bench, "linux-rt") == room_bytes
     assert counters(stack, bench, "linux-rt") == counted
@@ -124,77 +121,25 @@ def test_its_command_is_told_folder_and_interface(
     assert said == [str(machine.root / "stack"), "test0", "--interface", "test0", "apply"]
 
 
-@dataclass
-class Service:
-    """A job that runs until it is stopped, or has died."""
-
-    died: int | None = None
-    stopped: bool = False
-    fetched: bool = False
-
-    def wait_ready(self) -> None:
-        """Be ready."""
-
-    def stop(self) -> None:
-        """Take note of it."""
-        self.stopped = True
-
-    def fetch(self) -> None:
-        """Take note of it."""
-        self.fetched = True
-
-    def wait(self, timeout_s: float) -> int:
-        """Return its exit code; raises BenchError while it runs."""
-        if self.died is None and not self.stopped:
-            raise BenchError(f"still running after {timeout_s:g} s")
-        return self.died or 0
-
-
-@dataclass
-class Served(Machine):
-    """A machine, and the bench that has it alone, that starts a service."""
-
-    service: Service = field(default_factory=Service)
-
-    def start(self, argv: Sequence[str], stem: Path) -> Service:
-        """Start the service."""
-        assert stem.name
-        self.started.append([*argv])
-        return self.service
-
-    def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:  # noqa: ARG002
-        """Do nothing, well."""
-        return CommandResult(tuple(argv), 0, "", "")
-
-    def node(self, name: str) -> Served:
-        """Return itself."""
-        assert name == self.name
-        return self
-
-    def tool(self, node_name: str, tool: str) -> str:
-        """Return where a tool would be."""
-        return f"/{node_name}/{tool}"
-
-
 @pytest.mark.parametrize("died", [None, 139])
 def test_a_service_that_died_is_named_with_its_log(tmp_path: Path, died: int | None) -> None:
     """What its programs say of it, `Connection refused`, is no reason."""
-    served: Any = Served(tmp_path)
+    bench: Any = FakeBench(exit_code=None)
     refused = BenchError("stream 10: no connection to 10.77.0.100:20010 before slot 0: Connection refused")
     stack = load_network_stack(TARGETS / "linux", "user")
 
     def use() -> None:
-        with network_stack_on(stack, served, served.name, {served.name: "test0"}, tmp_path):
-            served.service.died = died
+        with network_stack_on(stack, bench, "linux-rt", {"linux-rt": "test0"}, tmp_path):
+            bench.jobs[0].exit_code = died
             raise refused
 
     with pytest.raises(BenchError) as told:
         use()
-    assert served.service.stopped
+    assert "stop linux-rt-bw-stackd" in bench.log
     if died is None:
         assert told.value is refused
         return
     for words in ("service bw-stackd died", "exit code 139", "linux-rt-bw-stackd.err", "run again"):
         assert words in str(told.value)
     assert told.value.__context__ is refused
-    assert served.service.fetched
+    assert "fetch linux-rt-bw-stackd" in bench.log

@@ -13,7 +13,6 @@ from typing import Any, cast
 import pytest
 
 from hw.errors import BenchError, CapabilityError
-from hw.protocols import CommandResult
 from reports.daq_replay.evidence import load_replay
 from reports.daq_replay.stack_proof import STACK_PROOF, StackEnd, StackProof
 from resources import network_stack
@@ -25,6 +24,7 @@ from resources.daq_replay.replay import Replay
 from resources.daq_replay.requirements import load_requirements
 from resources.network_stack import NetworkStack, Proof
 from resources.profiles import load_profile
+from tests.fake_bench import FakeBench
 from tests.reports.sample_run import Disturbance, write_evidence
 from tests.resources.network_stack.machine import DAQ12, NETSTAT, ROOT, SPEC, Machine
 
@@ -36,25 +36,13 @@ def _silent(_line: str) -> None:
 def test_a_replay_keeps_what_the_ends_have_gained_in_bytes(user: NetworkStack, tmp_path: Path) -> None:
     """And brings programs and libraries before it counts: that is traffic of the kernel's."""
     said = {"linux-rt": 900, "p01": 70}
-    did: list[str] = []
 
-    def node(name: str) -> Any:
-        def run(argv: Sequence[str]) -> CommandResult:
-            did.append(f"{name} {argv[0]}")
-            shown = json.dumps({"frames": {"bytes_in": said[name]}})
-            return CommandResult(tuple(argv), 0, shown if argv == ["asked"] else NETSTAT, "")
+    def answer(node: str, argv: Sequence[str]) -> tuple[int, str, str]:
+        bench.log.append(f"{node} {argv[0]}")
+        shown = json.dumps({"frames": {"bytes_in": said[node]}})
+        return 0, shown if argv == [f"/{node}/asked"] else NETSTAT, ""
 
-        return SimpleNamespace(run=run)
-
-    def tool(name: str, tool: str = "bw-traffic", *, dynamic: bool = False) -> str:
-        did.extend([f"{name} {tool}"] * dynamic)
-        return tool
-
-    def library(name: str, file: str) -> str:
-        did.append(f"{name} {file}")
-        return file
-
-    bench: Any = SimpleNamespace(spec=SPEC, node=node, tool=tool, library=library)
+    bench: Any = FakeBench(SPEC, answer=answer)
     settings = ReplaySettings(DAQ12, "aligned-12")
     replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
     both = replace(
@@ -63,8 +51,8 @@ def test_a_replay_keeps_what_the_ends_have_gained_in_bytes(user: NetworkStack, t
     replay.stack = ("linux-rt", both)
     counted = replay._count(["p01"])  # pyright: ignore[reportPrivateUsage]
     brought = [f"{name} {file}" for name in said for file in ("libuser.so", "bw-traffic")]
-    assert did[:4] == brought
-    assert "linux-rt asked" in did[4:]
+    assert bench.log[:4] == brought
+    assert "linux-rt /linux-rt/asked" in bench.log[4:]
     said = {"linux-rt": 5900, "p01": 71}
     replay._keep_proof(counted, ["p01"])  # pyright: ignore[reportPrivateUsage]
     gained = {"linux-rt": StackEnd(None, 0, 0, 5000), "p01": StackEnd(None, 0, 0, 1)}
@@ -132,35 +120,28 @@ def test_streams_that_it_does_not_carry_are_not_tested(
 def test_programs_on_the_target_alone_use_it(user: NetworkStack, machine: Machine, tmp_path: Path) -> None:
     """A receiver on the target, or a sender where the target produces; no other command line changes."""
     other = Machine(machine.root, "p01")
-    nodes = {"linux-rt": machine, "p01": other}
-    asked: list[str] = []
-
-    def tool(node: str, *, dynamic: bool = False) -> str:
-        asked.extend([node] * dynamic)
-        return f"{node}/bw-traffic"
-
-    def library(node: str, name: str) -> str:
-        return f"/{node}/{name}"
-
-    bench: Any = SimpleNamespace(spec=SPEC, node=nodes.__getitem__, tool=tool, library=library)
+    bench: Any = FakeBench(SPEC)
+    bench.nodes |= {"linux-rt": machine, "p01": other}
     settings = ReplaySettings(DAQ12, "aligned-12")
     replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
     recv, send = replay._start_recv, replay._start_send  # pyright: ignore[reportPrivateUsage]
     recv(tmp_path / "plan.toml")
-    assert machine.started.pop()[:2] == ["linux-rt/bw-traffic", "recv"]
+    assert machine.started.pop()[:2] == ["/linux-rt/bw-traffic", "recv"]
     replay.stack = ("linux-rt", user)
     recv(tmp_path / "plan.toml")
     send("p01", [1], tmp_path / "plan.toml")
     [received], [sent] = machine.started, other.started
-    assert received[:4] == ["env", "USER_STACK=test0", "linux-rt/bw-traffic", "recv"]
+    assert received[:4] == ["env", "USER_STACK=test0", "/linux-rt/bw-traffic", "recv"]
     assert received[-2:] == ["--poll", "8"]
-    assert not asked
-    assert sent[:2] == ["p01/bw-traffic", "send"]
+    assert not bench.log
+    assert sent[:2] == ["/p01/bw-traffic", "send"]
     assert "--poll" not in sent
     replay.stack = ("linux-rt", replace(user, preload=("libuser.so", "/opt/libvendor.so")))
     with pytest.raises(BenchError, match=r"linux-rt: bw-traffic cannot .* /linux-rt/libuser\.so loaded"):
         recv(tmp_path / "plan.toml")
-    assert asked == ["linux-rt"], "the dynamic build; and here is neither it nor a library"
+    assert [each for each in bench.log if "bw-traffic" in each] == ["linux-rt bw-traffic"], (
+        "the dynamic build; and here is neither it nor a library"
+    )
     assert machine.started == [received]
 
 
@@ -183,23 +164,11 @@ def test_programs_on_all_ends_use_one_with_the_words_of_their_node(
     monkeypatch.setattr(network_stack, "start_program", start_program)
     shown = ADDRESSES.format(address=SPEC.producers[1].address)
 
-    def node(name: str) -> Any:
-        def run(argv: Sequence[str]) -> CommandResult:
-            assert (name, argv[0]) == ("p01", "ip"), "the bench file says the target's"
-            return CommandResult(tuple(argv), 0, shown, "")
+    def answer(node: str, argv: Sequence[str]) -> tuple[int, str, str]:
+        assert (node, argv[0]) == ("p01", "ip"), "the bench file says the target's"
+        return 0, shown, ""
 
-        def same(word: Any) -> str:
-            return str(word)
-
-        return SimpleNamespace(name=name, run=run, priority=50, bring=same, fresh_folder=same)
-
-    def tool(name: str, *, dynamic: bool) -> str:
-        return f"/{name}/dynamic/bw-traffic" if dynamic else ""
-
-    def library(name: str, file: str) -> str:
-        return f"/{name}/{file}"
-
-    bench: Any = SimpleNamespace(spec=SPEC, node=node, tool=tool, library=library)
+    bench: Any = FakeBench(SPEC, answer=answer)
     settings = ReplaySettings(DAQ12, "aligned-12")
     replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
     both = replace(

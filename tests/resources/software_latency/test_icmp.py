@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from hw.errors import BenchError
-from hw.open_bench import OpenBench
-from hw.protocols import CommandResult
 from reports.software_latency.evidence import InjectedDelay, LabDevice
 from reports.software_latency.icmp import icmp_times
 from resources.software_latency.devices import directions, twins_of
 from resources.software_latency.icmp import icmp_between
 from resources.software_latency.settings import RoundTripTimes
+from tests.fake_bench import FakeBench
 from tests.reports.software_latency.test_icmp import BUSYBOX, UNHEARD
 
 DEVICES = [LabDevice(name, name, f"hardware of {name}", "tool", 50) for name in ("a", "b", "c")]
@@ -22,61 +21,50 @@ ADDRESSES = {"a": "10.77.0.130", "b": "10.77.0.2", "c": "10.77.0.3"}
 TIMES = RoundTripTimes(1000, 10, 1500, (512,), icmp_echoes=40)
 
 
-class Lab:
-    """A bench whose node `a` has no `ping`, or cannot be reached."""
+def lab_of(unreachable: str = "", silent: str = "") -> Any:
+    """Return a bench whose node `a` has no `ping`; another may not be reached, or not answer."""
 
-    def __init__(self, unreachable: str = "", silent: str = "") -> None:
-        self.asked: list[tuple[str, str]] = []
-        self._unreachable, self._silent = unreachable, silent
+    def answer(node: str, argv: Sequence[str]) -> tuple[int, str, str]:
+        assert [*argv[:-1]] == [
+            "env", "LC_ALL=C", "ping", "-c", "40", "-i", "0.001500", "-s", "512", "-W", "1",
+        ]  # fmt: skip
+        lab.log.append(f"{node} {argv[-1]}")
+        if node == unreachable:
+            raise BenchError(f"{node} is not reached")
+        if node == "a":
+            return 127, "", "env: 'ping': No such file or directory\n"
+        return (1, UNHEARD, "") if argv[-1] == ADDRESSES.get(silent) else (0, BUSYBOX, "")
 
-    def node(self, name: str) -> Any:
-        """Return a node."""
-        lab = self
-
-        class Asker:
-            def run(self, argv: Sequence[str], timeout_s: float, check: bool) -> CommandResult:
-                """Say what `ping` says there."""
-                assert not check
-                assert timeout_s < 20
-                assert list(argv[:-1]) == [
-                    "env", "LC_ALL=C", "ping", "-c", "40", "-i", "0.001500", "-s", "512", "-W", "1",
-                ]  # fmt: skip
-                lab.asked.append((name, argv[-1]))
-                if name == lab._unreachable:
-                    raise BenchError(f"{name} is not reached")
-                if name == "a":
-                    return CommandResult(tuple(argv), 127, "", "env: 'ping': No such file or directory\n")
-                silent = argv[-1] == ADDRESSES.get(lab._silent)
-                return CommandResult(tuple(argv), 1 if silent else 0, UNHEARD if silent else BUSYBOX, "")
-
-        return Asker()
+    lab = FakeBench(answer=answer)
+    return lab
 
 
-def pinged(lab: Lab, folder: Path) -> list[tuple[str, str, str]]:
+def pinged(lab: Any, folder: Path) -> list[tuple[str, str, str]]:
     pairs = directions(DEVICES, twins_of(InjectedDelay("twin", 1, 1, DEVICES[0].name), DEVICES))
-    found = icmp_between(cast("OpenBench", lab), pairs, ADDRESSES, TIMES, folder)
+    found = icmp_between(lab, pairs, ADDRESSES, TIMES, folder)
+    assert all(timeout_s < 20 for node in lab.nodes.values() for timeout_s in node.timeouts_s)
     return [(each.asker, each.reflector, each.absent) for each in found or ()]
 
 
 def test_each_two_nodes_are_asked_once_and_one_without_ping_is_named_and_asked(tmp_path: Path) -> None:
-    lab = Lab()
+    lab = lab_of()
     absent = "a cannot ping: env: 'ping': No such file or directory"
     assert pinged(lab, tmp_path) == [
         ("a", "b", absent), ("b", "a", ""), ("a", "c", absent), ("c", "a", ""), ("b", "c", ""),
     ]  # fmt: skip
-    assert lab.asked[:2] == [("a", ADDRESSES["b"]), ("b", ADDRESSES["a"])]
+    assert lab.log[:2] == [f"a {ADDRESSES['b']}", f"b {ADDRESSES['a']}"]
     assert icmp_times((tmp_path / "icmp-b-c.txt").read_text()).times_ns == (83_000, 28_000)
 
 
 def test_a_node_that_is_not_reached_and_one_that_does_not_answer_are_named(tmp_path: Path) -> None:
-    found = pinged(Lab("b", "c"), tmp_path)
+    found = pinged(lab_of("b", "c"), tmp_path)
     assert ("b", "c", "b cannot ping: b is not reached") in found
     assert ("c", "b", "") in found
     assert not (tmp_path / "icmp-b-c.txt").exists()
-    found = pinged(Lab(silent="c"), tmp_path)
+    found = pinged(lab_of(silent="c"), tmp_path)
     assert ("b", "c", "c answered no echo of b") in found
 
 
 def test_none_are_asked_for() -> None:
     times = RoundTripTimes(1000, 10, 1500, (512,))
-    assert icmp_between(cast("OpenBench", Lab()), directions(DEVICES), ADDRESSES, times, Path()) is None
+    assert icmp_between(lab_of(), directions(DEVICES), ADDRESSES, times, Path()) is None

@@ -6,20 +6,18 @@ The oscilloscope is a virtual one behind the real driver; the edges are replayed
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from hw.bench import BenchSpec, load_bench
+from hw.bench import load_bench
 from hw.edges import CapturedEdges
 from hw.errors import BenchError, CapabilityError, ConfigError
-from hw.open_bench import OpenBench
-from hw.protocols import READY_S
 from hw.virtual.oscilloscope.edges import ReplayedEdges
 from hw.virtual.oscilloscope.faults import Fault
 from hw.virtual.oscilloscope.keysight.instrument import InfiniiVision
@@ -34,6 +32,7 @@ from resources.timed_edges.trials import EdgeLab, EdgeRun, compared_meanwhile, d
 from resources.timed_edges.witnesses import captured_offsets_ns, clock_witnesses, wander_ns
 from scope.drivers.link import Link
 from scope.drivers.oscilloscope import ScpiOscilloscope
+from tests.fake_bench import FakeBench, FakeJob, FakeNode
 from tests.hw.virtual_oscilloscope.controller import hardware, pulses
 from tests.patience import HANG_S
 from tests.reports.sample_clock import compare_answer, write_clock_trial
@@ -55,43 +54,16 @@ DELAY_NS = 300.0
 SECOND_NS = 1_000_000_000
 
 
-class _Job:
-    """A tool of the target that has said what it is told to."""
-
-    def __init__(self, name: str, argv: list[str], stem: Path, result: dict[str, Any]) -> None:
-        self.name = name
-        self.argv = argv
-        self.stopped = False
-        self._answer = stem.with_suffix(".ndjson")
-        self._result = result
-
-    def wait_ready(self, timeout_s: float = READY_S) -> None:
-        assert timeout_s > 0
-
-    def wait(self, timeout_s: float) -> int:
-        assert timeout_s >= 0
-        return 0
-
-    def stop(self) -> None:
-        self.stopped = True
-        self._answer.write_text(json.dumps({"type": "result", **self._result}) + "\n")
-
-    def fetch(self) -> Path:
-        return self._answer
-
-
-class _Target:
+class _Target(FakeNode):
     """The target's node, and its pins."""
 
-    def __init__(self, result: dict[str, Any]) -> None:
-        self.jobs: list[_Job] = []
+    def __init__(self, bench: FakeBench) -> None:
+        super().__init__(bench, "linux-rt")
         self.reference: list[str] = []
-        self._result = result
 
-    def start(self, argv: list[str], stem: Path) -> _Job:
+    def start(self, argv: Sequence[str], stem: Path) -> FakeJob:
         assert self.reference == ["started"]  # the reference runs before the software asks for its latches
-        self.jobs.append(_Job(argv[1], argv, stem, self._result))
-        return self.jobs[-1]
+        return super().start(argv, stem)
 
     def start_periodic(self, period_ns: int, start_ns: int | None = None) -> int:
         assert start_ns is None
@@ -103,66 +75,36 @@ class _Target:
         return {}
 
 
-class _Instruments:
-    """An oscilloscope and an output pin, whatever they are called."""
-
-    def __init__(self, target: _Target, link: Link) -> None:
-        self._target = target
-        self._link = link
-
-    def oscilloscope(self, _name: str) -> ScpiOscilloscope:
-        return ScpiOscilloscope(self._link)
-
-    def timed_output(self, _target: str, _role: str, _folder: Path) -> _Target:
-        return self._target
-
-
-class _Bench:
-    """An open bench, as far as a trial asks it."""
-
-    def __init__(self, spec: BenchSpec, target: _Target, link: Link) -> None:
-        self.spec = spec
-        self.instruments = _Instruments(target, link)
-        self._target = target
-
-    def node(self, _name: str) -> _Target:
-        return self._target
-
-    def tool(self, _node: str, tool: str) -> str:
-        return tool
+@contextmanager
+def _lab(
+    folder: Path, faults: set[Fault] | None = None, result: dict[str, Any] | None = None
+) -> Generator[tuple[EdgeLab, FakeBench, _Target], None, None]:
+    spec = load_bench(VIRTUAL)
+    result = {"valid": True, "invalid_reasons": []} if result is None else result
+    bench: Any = FakeBench(spec, lines=[{"type": "result", **result}])
+    target = bench.nodes["linux-rt"] = _Target(bench)
+    edges = ReplayedEdges(pulses(round(DELAY_NS * 1000), 2_000_000_000))
+    instrument = InfiniiVision(hardware(noise_v=0.01, memory_samples=8_000_000), edges, faults or set())
+    with Server(instrument) as server:
+        patience_s = 2.0 if faults else HANG_S
+        link = Link("infiniivision", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=patience_s)
+        bench.instruments = SimpleNamespace(
+            oscilloscope=lambda _name: ScpiOscilloscope(link),  # pyright: ignore
+            timed_output=lambda _target, _role, _folder: target,  # pyright: ignore
+        )
+        clocks = ClockLab(bench, spec.targets["linux-rt"], load_profile("ci"), folder, lambda _line: None)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("resources.timed_edges.trials.edge_times", _times)
+            lab = EdgeLab(clocks, "")
+        yield lab, bench, target
 
 
 def _times(_table: object) -> EdgeTimes:
     return TIMES
 
 
-@contextmanager
-def _lab(
-    folder: Path, faults: set[Fault] | None = None, result: dict[str, Any] | None = None
-) -> Generator[tuple[EdgeLab, _Target], None, None]:
-    spec = load_bench(VIRTUAL)
-    target = _Target({"valid": True, "invalid_reasons": []} if result is None else result)
-    edges = ReplayedEdges(pulses(round(DELAY_NS * 1000), 2_000_000_000))
-    instrument = InfiniiVision(hardware(noise_v=0.01, memory_samples=8_000_000), edges, faults or set())
-    with Server(instrument) as server:
-        patience_s = 2.0 if faults else HANG_S
-        link = Link("infiniivision", f"TCPIP::127.0.0.1::{server.port}::SOCKET", timeout_s=patience_s)
-        bench = _Bench(spec, target, link)
-        clocks = ClockLab(
-            cast(OpenBench, cast(object, bench)),
-            spec.targets["linux-rt"],
-            load_profile("ci"),
-            folder,
-            lambda _line: None,
-        )
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("resources.timed_edges.trials.edge_times", _times)
-            lab = EdgeLab(clocks, "")
-        yield lab, target
-
-
 def test_a_trial_keeps_delays_budget_waveforms_and_what_the_software_said(tmp_path: Path) -> None:
-    with _lab(tmp_path) as (lab, target):
+    with _lab(tmp_path) as (lab, bench, target):
         run = lab.trial(lab.method_plan("tgpio-latch"))
     trial = load_edge_trial(tmp_path / "tgpio-latch")
     assert trial == run.trial
@@ -175,15 +117,15 @@ def test_a_trial_keeps_delays_budget_waveforms_and_what_the_software_said(tmp_pa
     assert trial.budgets.mean is not None
     assert "pin_resolution" in {part.name for part in trial.budgets.mean}
     assert not trial.doubts
-    job = target.jobs[0]
-    assert job.stopped
+    job = bench.jobs[0]
+    assert f"stop {job.name}" in bench.log
     assert job.argv[job.argv.index("--start-phc-ns") + 1] == str(7 * 2_000_000)
     assert target.reference == ["started", "stopped"]
 
 
 def test_software_that_failed_is_a_doubt(tmp_path: Path) -> None:
     answer = {"valid": False, "invalid_reasons": ["reading the PHC: no such device"]}
-    with _lab(tmp_path, result=answer) as (lab, _):
+    with _lab(tmp_path, result=answer) as (lab, _, _):
         run = lab.trial(lab.method_plan("tgpio-filtered-read", 200, check=True))
     assert run.trial.doubts == ("the software: reading the PHC: no such device",)
     assert run.trial.correlation_error_ns == 200
@@ -191,7 +133,7 @@ def test_software_that_failed_is_a_doubt(tmp_path: Path) -> None:
 
 
 def test_an_instrument_that_fails_is_the_benchs_fault_and_what_came_is_kept(tmp_path: Path) -> None:
-    with _lab(tmp_path, {Fault.FEWER_FRAMES}) as (lab, target):
+    with _lab(tmp_path, {Fault.FEWER_FRAMES}) as (lab, bench, _):
         run = lab.trial(lab.method_plan("tgpio-latch"))
     assert isinstance(run.fault, BenchError)
     assert "oscilloscope infiniivision" in str(run.fault)
@@ -199,16 +141,16 @@ def test_an_instrument_that_fails_is_the_benchs_fault_and_what_came_is_kept(tmp_
     assert "125 segments were acquired, 250 asked for" in trial.failed
     assert trial.delays is not None
     assert trial.delays.count == 125
-    assert target.jobs[0].stopped
+    assert f"stop {bench.jobs[0].name}" in bench.log
 
 
 def test_a_bench_without_that_oscilloscope_cannot(tmp_path: Path) -> None:
-    with _lab(tmp_path) as (lab, _), pytest.raises(CapabilityError, match="no oscilloscope other"):
+    with _lab(tmp_path) as (lab, _, _), pytest.raises(CapabilityError, match="no oscilloscope other"):
         EdgeLab(lab.clocks, "other")
 
 
 def test_a_profile_has_to_say_how_many(tmp_path: Path) -> None:
-    with _lab(tmp_path) as (lab, _):
+    with _lab(tmp_path) as (lab, _, _):
         lab.clocks.profile = replace(lab.clocks.profile, name="unknown")
         with pytest.raises(ConfigError, match=r"times\.toml: unknown: missing; there are: quick, ci"):
             EdgeLab(lab.clocks, "")
@@ -223,11 +165,11 @@ def test_a_profile_has_to_say_how_many(tmp_path: Path) -> None:
     ],
 )
 def test_a_clock_is_held_against_what_it_follows(tmp_path: Path, clock: str, view: str, device: str) -> None:
-    with _lab(tmp_path) as (lab, target):
+    with _lab(tmp_path) as (lab, bench, _):
         plan = lab.clock_plan(clock)
         assert (plan.view, plan.device) == (view, device)
         lab.trial(replace(plan, captures=False, wanted=20))
-        (argv,) = [job.argv for job in target.jobs]
+        (argv,) = [job.argv for job in bench.jobs]
         assert argv[argv.index("--clock") + 1] == device
 
 
@@ -254,7 +196,7 @@ def test_a_clock_is_compared_while_the_oscilloscope_looks(tmp_path: Path) -> Non
 
 
 def test_edges_of_a_clock_that_was_not_synchronised_are_doubted(tmp_path: Path) -> None:
-    with _lab(tmp_path) as (lab, _):
+    with _lab(tmp_path) as (lab, _, _):
         run = lab.trial(lab.method_plan("tgpio-latch"))
     assert doubted(run, []) is run
     cause = "chrony: no answer of its server for 14.2 s"
@@ -279,7 +221,7 @@ def _witnessed(folder: Path, captured_ns: int, seen_ns: float) -> tuple[EdgeRun,
     points = compared.filtered.series
     first_s, last_s = points[0].time_tai_ns // SECOND_NS, points[-1].time_tai_ns // SECOND_NS + 1
     instants = [second * SECOND_NS - captured_ns for second in range(first_s, last_s + 1)]
-    with _lab(folder) as (lab, _):
+    with _lab(folder) as (lab, _, _):
         run = lab.trial(lab.method_plan("tgpio-latch"))
     assert run.trial.delays is not None
     trial = replace(

@@ -13,31 +13,21 @@ import pytest
 from hw.bench import load_bench
 from resources.daq_replay.replay import MUCH_TAKEN, Replay
 from resources.tools.witness import start_witness
+from tests.fake_bench import FakeBench
 
 SPEC = load_bench(Path(__file__).resolve().parents[3] / "hw" / "benches" / "virtual.yaml")
 
 
 @pytest.mark.parametrize("virtual", [True, False])
 def test_processors_are_kept_awake_on_a_virtual_bench_only(tmp_path: Path, virtual: bool) -> None:
-    argv: list[str] = []
-
-    def start(command: list[str], _stem: Path) -> SimpleNamespace:
-        argv.extend(command)
-        return SimpleNamespace(wait_ready=lambda: None)
-
-    def tool(_node: str) -> str:
-        return "bw-traffic"
-
-    def node(_name: str) -> SimpleNamespace:
-        return SimpleNamespace(start=start)
-
-    spec = SPEC if virtual else replace(SPEC, virtual=None)
-    bench = SimpleNamespace(spec=spec, tool=tool, node=node)
+    bench: Any = FakeBench(SPEC if virtual else replace(SPEC, virtual=None))
     assert SPEC.witness is not None
-    start_witness(cast("Any", bench), SPEC.witness, tmp_path / "witness", 5000)
-    assert ("--awake" in argv) is virtual
-    assert argv[argv.index("--cpu") + 1] == "0,1"
-    assert argv[argv.index("--threshold-us") + 1] == "100"
+    start_witness(bench, SPEC.witness, tmp_path / "witness", 5000)
+    (job,) = bench.jobs
+    assert bench.log == ["ready witness"]
+    assert ("--awake" in job.argv) is virtual
+    assert job.argv[job.argv.index("--cpu") + 1] == "0,1"
+    assert job.argv[job.argv.index("--threshold-us") + 1] == "100"
 
 
 @pytest.mark.parametrize(
