@@ -81,12 +81,26 @@ def near(near4: str, far4: str, near6: str, far6: str) -> None:
 
 # The far end.
 
+told_to_close: dict[int, threading.Event] = {}  # by the near end's port
+
 
 def serve(sock: socket.socket) -> None:
     line = b""
     while not line.endswith(b"\n"):
-        line += sock.recv(1)
+        piece = sock.recv(1)
+        if not piece:  # closed without a command
+            sock.close()
+            return
+        line += piece
     words = line.decode().split()
+    if words[0] == "keep":
+        port = sock.getpeername()[1]
+        told_to_close.setdefault(port, threading.Event()).wait()
+        del told_to_close[port]
+        sock.close()
+        return
+    if words[0] == "close":
+        told_to_close.setdefault(int(words[1]), threading.Event()).set()
     if words[0] == "reset":
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()

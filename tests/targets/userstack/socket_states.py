@@ -55,11 +55,13 @@ def _with_data(end: End) -> socket.socket:
 
 def _shut(*hows: int) -> Callable[[End], socket.socket]:
     def state(end: End) -> socket.socket:
-        sock = end.connected("hold")
+        sock = end.connected("hold" if len(hows) == 1 else "keep")
         for how in hows:
             sock.shutdown(how)
+        if len(hows) > 1:  # the far end closes in turn, and not between two calls
+            end.connected(f"close {sock.getsockname()[1]}")
         if hows in ((socket.SHUT_WR, socket.SHUT_RD), (socket.SHUT_RDWR,)):
-            while said(sock.getpeername) != "ENOTCONN":  # the far end closes in turn: no poll tells
+            while said(sock.getpeername) != "ENOTCONN":  # no poll tells
                 time.sleep(0.001)
         elif socket.SHUT_WR in hows:
             wait_for(sock, select.POLLIN)

@@ -13,6 +13,8 @@ from tests.targets.userstack.stack import SEND_BYTES, TCP, StackError
 
 LONG_US = 20_000
 """Each way."""
+QUANTA_BYTES = 3 * 65536
+"""What at least is in flight at the rate of the line: three times what may go out at once."""
 
 
 @pytest.mark.parametrize("loss", [0, 0.001, 0.01, 0.05])
@@ -45,6 +47,18 @@ def test_a_path_that_becomes_longer() -> None:
     half_s, whole_s = (carry(bytes=size, **path)["seconds"] for size in (20_000_000, 40_000_000))
     assert half_s > 11
     assert 20_000_000 / (whole_s - half_s) > 0.9 * LINE_BYTES_PER_S / 50
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_a_rate_lasts_for_round_trips_as_they_are(seed: int) -> None:
+    """Each is longer than two cycles of gains, which go by the least one, 0.15 ms."""
+    longer_at_us, sent_bytes = 20_000, 5_400_000
+    path = {"slower_at_us": longer_at_us, "slower_us": LONG_US // 2}
+    result = carry(model=MODEL, bytes=sent_bytes, seed=seed, **path)
+    left_bytes = sent_bytes - LINE_BYTES_PER_S * longer_at_us * 1e-6
+    round_trips = (result["seconds"] - longer_at_us * 1e-6) / (LONG_US * 1e-6)
+    assert left_bytes > 10 * QUANTA_BYTES
+    assert round_trips < left_bytes / QUANTA_BYTES
 
 
 @pytest.mark.parametrize("delay_us", [50, 500])

@@ -8,8 +8,6 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.link import run_in
 from tests.patience import HANG_S
 from tests.targets.userstack.accel_lab import FAR, NEAR, AccelLab, Started
@@ -52,7 +50,6 @@ DIFFERENT = {
 MAIN = "from tests.targets.userstack.socket_cases import main; main()"
 
 
-@pytest.mark.slow  # on a loaded machine binding to port 0 has failed by EADDRINUSE: not traced yet
 def test_sockets_say_what_they_say_by_the_kernel(lab: AccelLab, repository: Path) -> None:
     """A difference that is not listed fails, and so does one that is listed and is none any more."""
     python = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(repository)!r}); {MAIN}"]

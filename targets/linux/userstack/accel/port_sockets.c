@@ -14,6 +14,7 @@
 #include "port_clocks.h"
 #include "port_engine.h"
 #include "port_epoll.h"
+#include "port_kernel.h"
 #include "port_libc.h"
 #include "port_parent.h"
 #include "port_ports.h"
@@ -112,7 +113,7 @@ static void quieten(const struct open_socket *sock, int fd)
 		return;
 	libc_calls()->setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (sock->listens && sock->both)
-		libc_calls()->shutdown(fd, SHUT_RDWR);
+		kernel_end_listening(fd, sock->domain, SHUT_RDWR);
 }
 
 /* One of those that mean the socket, or -1. */

@@ -13,21 +13,12 @@
 #include "port_engine.h"
 #include "port_epoll.h"
 #include "port_interface.h"
+#include "port_kernel.h"
 #include "port_libc.h"
 #include "port_options.h"
 #include "port_ports.h"
 #include "port_sockets.h"
 #include "port_wait.h"
-
-static int local_of(int fd, struct stack_address *local)
-{
-	struct sockaddr_storage sockaddr;
-	socklen_t length = sizeof(sockaddr);
-
-	if (libc_calls()->getsockname(fd, (struct sockaddr *)&sockaddr, &length))
-		return -errno;
-	return address_from_sockaddr((const struct sockaddr *)&sockaddr, length, local);
-}
 
 /* What --only lets the stack have. */
 static bool is_allowed(const struct open_socket *sock, const struct stack_address *peer, uint16_t local_port)
@@ -52,15 +43,6 @@ static void go_by_kernel(struct open_socket *sock)
 	epoll_socket_moved(sock);
 }
 
-static int bind_kernel(int fd, int domain, const struct stack_address *address)
-{
-	struct sockaddr_storage sockaddr;
-	socklen_t length = sizeof(sockaddr);
-
-	address_to_sockaddr(domain, address, (struct sockaddr *)&sockaddr, &length);
-	return libc_calls()->bind(fd, (const struct sockaddr *)&sockaddr, length) ? -errno : 0;
-}
-
 /* Open one of the stack's for a socket, in the place of what it has. */
 static int open_stack(struct open_socket *sock, int fd)
 {
@@ -77,22 +59,32 @@ static int open_stack(struct open_socket *sock, int fd)
 	return 0;
 }
 
+static void close_stack(struct open_socket *sock)
+{
+	if (sock->stack)
+		stack_close(sock->stack);
+	sock->stack = NULL;
+}
+
+/* Have the port by the stack to which the kernel's socket is bound. */
+static int take_port(struct open_socket *sock, int fd, const struct stack_address *local)
+{
+	int err = open_stack(sock, fd);
+
+	err = err ? err : stack_bind(sock->stack, local); /* before the service hears of it: it keeps the last socket of a port */
+	err = err ? err : ports_take(sock->protocol, local, fd);
+	if (err)
+		close_stack(sock);
+	return err;
+}
+
 /* The stack gets a socket that is bound in the kernel to a port. `both`: the kernel's has a part in it, too: what this host sends to itself. */
 static int enter_stack(struct open_socket *sock, int fd, const struct stack_address *local, bool both)
 {
-	int err = ports_take(sock->protocol, local, fd);
+	int err = take_port(sock, fd, local);
 
 	if (err)
 		return err;
-	err = open_stack(sock, fd);
-	err = err ? err : stack_bind(sock->stack, local);
-	if (err) {
-		if (sock->stack)
-			stack_close(sock->stack);
-		sock->stack = NULL;
-		ports_drop(sock->protocol, local->port);
-		return err;
-	}
 	stack_set_user(sock->stack, sock);
 	sock->port = local->port;
 	sock->both = both;
@@ -105,7 +97,7 @@ static int enter_stack(struct open_socket *sock, int fd, const struct stack_addr
 static int renew(struct open_socket *sock, int fd)
 {
 	struct stack_address local;
-	int err = local_of(fd, &local);
+	int err = kernel_local(fd, &local);
 
 	err = err ? err : open_stack(sock, fd);
 	if (err)
@@ -129,21 +121,47 @@ static int is_ours(struct open_socket *sock, const struct stack_address *local)
 	return err ? err : address_is_any(local) || interface_has_address(local);
 }
 
-int ways_bind(struct open_socket *sock, int fd, const struct sockaddr *address, socklen_t length)
+/* Have the port by the stack to which a socket was bound, or leave it to the kernel's. */
+static int enter_bound(struct open_socket *sock, int fd, const struct stack_address *local, void *argument)
 {
-	struct stack_address local;
-	int err;
+	int err = is_ours(sock, local);
 
-	if (libc_calls()->bind(fd, address, length))
-		return -errno;
-	if (sock->type != SOCK_DGRAM || sock->way != WAY_UNDECIDED || local_of(fd, &local))
-		return 0;
-	err = is_ours(sock, &local);
+	(void)argument;
 	if (err > 0)
-		return enter_stack(sock, fd, &local, true);
+		return enter_stack(sock, fd, local, true);
 	if (!err)
 		go_by_kernel(sock);
 	return err;
+}
+
+/* A stream has its port by the stack no sooner than it listens or connects. @return 0, or -EADDRINUSE: it could not have it then */
+static int try_port(struct open_socket *sock, int fd, const struct stack_address *local, void *argument)
+{
+	int err;
+
+	(void)argument;
+	if (is_ours(sock, local) <= 0)
+		return 0;
+	err = take_port(sock, fd, local);
+	if (err)
+		return err == -EADDRINUSE ? err : 0;
+	close_stack(sock);
+	ports_drop(sock->protocol, local->port);
+	return 0;
+}
+
+int ways_bind(struct open_socket *sock, int fd, const struct sockaddr *address, socklen_t length)
+{
+	kernel_take *take = sock->type == SOCK_DGRAM ? enter_bound : try_port;
+	struct stack_address local;
+
+	if (sock->way == WAY_UNDECIDED && !address_from_sockaddr(address, length, &local) && !local.port)
+		return kernel_choose_port(sock, fd, address, length, take, NULL);
+	if (libc_calls()->bind(fd, address, length))
+		return -errno;
+	if (sock->type != SOCK_DGRAM || sock->way != WAY_UNDECIDED || kernel_local(fd, &local))
+		return 0;
+	return enter_bound(sock, fd, &local, NULL);
 }
 
 int ways_listen(struct open_socket *sock, int fd, int backlog)
@@ -154,20 +172,12 @@ int ways_listen(struct open_socket *sock, int fd, int backlog)
 	if (sock->way == WAY_KERNEL || sock->type != SOCK_STREAM)
 		return libc_calls()->listen(fd, backlog) ? -errno : 0;
 	if (sock->way == WAY_UNDECIDED) {
-		err = local_of(fd, &local);
-		if (!err && !local.port) {
-			err = bind_kernel(fd, sock->domain, &local);
-			err = err ? err : local_of(fd, &local);
-		}
-		err = err ? err : is_ours(sock, &local);
-		if (!err) {
-			go_by_kernel(sock);
-			return libc_calls()->listen(fd, backlog) ? -errno : 0;
-		}
-		if (err > 0)
-			err = enter_stack(sock, fd, &local, true);
+		err = kernel_local(fd, &local);
+		err = err ? err : kernel_have_port(sock, fd, &local, enter_bound, NULL);
 		if (err)
 			return err;
+		if (sock->way == WAY_KERNEL)
+			return libc_calls()->listen(fd, backlog) ? -errno : 0;
 	}
 	err = stack_listen(sock->stack, backlog);
 	sock->backlog = backlog;
@@ -182,7 +192,7 @@ int ways_listen(struct open_socket *sock, int fd, int backlog)
 static int leads_over_interface(struct open_socket *sock, const struct stack_address *peer, struct stack_address *source)
 {
 	struct stack_address local = { .port = sock->port };
-	int err = sock->port ? 0 : local_of(sock->fd, &local);
+	int err = sock->port ? 0 : kernel_local(sock->fd, &local);
 
 	if (err)
 		return err;
@@ -201,42 +211,45 @@ static bool can_send_from(const struct open_socket *sock, const struct stack_add
 	return (stack_local(sock->stack, &local) == 0 && !address_is_any(&local)) || interface_has_address(source);
 }
 
-/* Bind a socket that has no port yet, or leave it. *local: what it has then. */
-static int have_port(const struct open_socket *sock, int fd, const struct stack_address *source, struct stack_address *local)
+/* Have a port by the stack, to send to a peer from a source that the routes choose. @return 1: the stack has it, 0: not, or -errno */
+static int enter_to_send(struct open_socket *sock, int fd, const struct stack_address *local, bool connects, const struct stack_address *source)
 {
-	int err = local_of(fd, local);
+	struct stack_address from = *local;
+	int err;
 
-	if (!err && !local->port) {
-		err = bind_kernel(fd, sock->domain, source);
-		err = err ? err : local_of(fd, local);
+	if (address_is_any(local) && sock->type == SOCK_STREAM) {
+		from = *source;
+		from.port = local->port;
 	}
-	return err;
+	if (!address_is_any(&from) && !interface_has_address(&from))
+		return 0;
+	err = enter_stack(sock, fd, &from, sock->type == SOCK_DGRAM && !connects);
+	if (!err)
+		stack_set_source(sock->stack, source);
+	return err ? err : 1;
+}
+
+static int enter_to_connect(struct open_socket *sock, int fd, const struct stack_address *local, void *source)
+{
+	return enter_to_send(sock, fd, local, true, source);
+}
+
+static int enter_to_say(struct open_socket *sock, int fd, const struct stack_address *local, void *source)
+{
+	return enter_to_send(sock, fd, local, false, source);
 }
 
 /* Give an undecided socket to the stack if the way to the peer leads over its interface. @return 1: it has it, 0: not, or -errno */
 static int enter_for_peer(struct open_socket *sock, int fd, const struct stack_address *peer, bool connects)
 {
-	struct stack_address source, local, route_source;
+	struct stack_address source, any = { .family = sock->domain == AF_INET6 ? STACK_IPV6 : STACK_IPV4 };
 	int err = leads_over_interface(sock, peer, &source);
 
 	if (err <= 0)
 		return err;
-	route_source = source;
-	if (!connects) /* a datagram may come from anybody */
-		source = (struct stack_address){ .family = sock->domain == AF_INET6 ? STACK_IPV6 : STACK_IPV4 };
-	err = have_port(sock, fd, &source, &local);
-	if (err)
-		return err;
-	if (address_is_any(&local) && sock->type == SOCK_STREAM) {
-		source.port = local.port;
-		local = source;
-	}
-	if (!address_is_any(&local) && !interface_has_address(&local))
-		return 0;
-	err = enter_stack(sock, fd, &local, sock->type == SOCK_DGRAM && !connects);
-	if (!err)
-		stack_set_source(sock->stack, &route_source);
-	return err ? err : 1;
+	/* A datagram may come from anybody. */
+	return connects ? kernel_have_port(sock, fd, &source, enter_to_connect, &source) :
+			  kernel_have_port(sock, fd, &any, enter_to_say, &source);
 }
 
 static bool is_connected(void *argument)
@@ -351,7 +364,7 @@ int ways_enter_again(struct open_socket *sock)
 
 	if (!err && sock->kept >= 0 && libc_calls()->dup3(sock->kept, sock->fd, 0) < 0)
 		err = -errno;
-	err = err ? err : local_of(sock->fd, &local);
+	err = err ? err : kernel_local(sock->fd, &local);
 	err = err ? err : enter_stack(sock, sock->fd, &local, sock->both);
 	if (err || !sock->listens)
 		return err;
@@ -363,18 +376,18 @@ int ways_enter_again(struct open_socket *sock)
 
 int ways_shutdown(struct open_socket *sock, int fd, int how)
 {
-	if (!sock->listens) {
-		int err = stack_shutdown(sock->stack, how);
+	int err;
 
+	if (!sock->listens) {
+		err = stack_shutdown(sock->stack, how);
 		sock->connects = sock->connects && err; /* connect() has nothing more to say */
 		return err;
 	}
 	if (how != SHUT_RD && how != SHUT_RDWR)
 		return how == SHUT_WR ? 0 : -EINVAL;
 	sock->listens = false;
-	if (sock->both && libc_calls()->shutdown(fd, how))
-		return -errno;
-	return renew(sock, fd);
+	err = sock->both ? kernel_end_listening(fd, sock->domain, how) : 0;
+	return err ? err : renew(sock, fd);
 }
 
 /* Accepting. */
