@@ -16,6 +16,7 @@ from hw.bench import load_bench
 from hw.errors import BenchError, ConfigError
 from hw.provisioning import Provisioner
 from hw.session import open_bench
+from reports import load_replay
 from resources.daq_replay.pattern import load_pattern
 from resources.daq_replay.plan import ReplaySettings
 from resources.daq_replay.replay import Replay
@@ -201,7 +202,7 @@ def test_replay_in_silence(lab: SshLab, bench_file: Path, tmp_path: Path) -> Non
             answers = replay.run()
             assert answers.faults == []
             assert answers.recv["valid"], answers.recv["invalid_reasons"]
-            assert answers.witness is not None
+            assert load_replay(answers.folder).witness is not None
             assert set(answers.lines_before) == {"host", "producer"}
             with ThreadPoolExecutor(1) as pool:
                 capture = pool.submit(packets_of_ssh, 2.0)

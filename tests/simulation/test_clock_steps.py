@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from reports import load_replay
 from reports.quantities import producer_of
 from resources.daq_replay.replay import Replay
 from tests.simulation.trial import Lab, Trial, when_quiet
@@ -42,10 +43,9 @@ def test_step_of_3_ms_yields_no_verdict(
     def none_stamped_by_it_has_a_verdict(trial: Trial) -> None:
         touched = {stream for stream in trial.records if own in (None, producer_of(stream))}
         assert touched <= trial.streams("inconclusive"), trial.told(touched)
-        steps = [*trial.answers.recv["clock_steps"]]
-        for result in trial.answers.sends.values():
-            steps += result["clock_steps"]
-        sizes_ns = [int(step["step_ns"]) for step in steps if step["clock"] in (clock, "local")]
+        replay = load_replay(trial.answers.folder).replay()
+        steps = [step for result in (replay.recv, *replay.sends) for step in result.clock_steps]
+        sizes_ns = [step.step_ns for step in steps if step.clock in (clock, "local")]
         # What a stalled thread adds to a step it cannot tell from the step: half of it is enough to name it.
         assert any(size_ns * step_ns > 0 and abs(size_ns) > STEP_NS / 2 for size_ns in sizes_ns), steps
         for stream in touched:

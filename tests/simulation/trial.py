@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from hw.session import Bench
 from hw.virtual.bench_network import port_of
-from reports import Measurement, RunFolder
+from reports import Measurement, RunFolder, load_replay
 from resources.daq_replay.evidence import LatencyEvidence
 from resources.daq_replay.pattern import Pattern, load_pattern
 from resources.daq_replay.plan import ReplaySettings
@@ -49,8 +49,9 @@ class Trial:
     @property
     def stalls(self) -> int:
         """How often the bench's own witness says that the machine was away for more than a millisecond."""
-        assert self.answers.witness is not None
-        return sum(end - start > LONG_NS for start, end, _cpu in self.answers.witness["windows"])
+        witness = load_replay(self.answers.folder).witness
+        assert witness is not None
+        return sum(end - start > LONG_NS for start, end, _cpu in witness.windows)
 
     def streams(self, *outcomes: str) -> set[int]:
         """Return the streams with one of these outcomes."""

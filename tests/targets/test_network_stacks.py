@@ -11,7 +11,7 @@ import pytest
 from hw.errors import CapabilityError
 from hw.provisioning import TARGETS, Provisioner
 from hw.session import Bench
-from reports.daq_replay.stack_proof import StackProof, why_not_carried
+from reports.daq_replay.stack_proof import STACK_PROOF, StackProof, why_not_carried
 from reports.tools.answers import recv_result
 from resources.daq_replay.pattern import load_pattern
 from resources.daq_replay.plan import ReplaySettings
@@ -47,8 +47,7 @@ def replayed(bench: Bench, stack: NetworkStack, folder: Path) -> ReplayAnswers:
 
 
 def why_not(answers: ReplayAnswers) -> list[str]:
-    assert isinstance(answers.proof, StackProof)
-    return why_not_carried(answers.proof, recv_result(answers.recv))
+    return why_not_carried(StackProof.read(answers.folder / STACK_PROOF), recv_result(answers.recv))
 
 
 def test_it_is_put_on_every_node_of_a_replay(bench: Bench, stack: NetworkStack, tmp_path: Path) -> None:
@@ -117,7 +116,7 @@ def test_it_carries_a_pattern_and_one_that_lies_is_found(
         lied = replayed(bench, replace(stack, **without), tmp_path / "lied")
     for answers in (carried, lied):
         assert {stream["lost"] for stream in answers.recv["streams"]} == {0}
-        assert isinstance(answers.proof, StackProof)
-        assert (answers.proof.frame_bytes is None) == (counted == "bytes")
+        proof = StackProof.read(answers.folder / STACK_PROOF)
+        assert (proof.frame_bytes is None) == (counted == "bytes")
     assert why_not(carried) == []
     assert f"not carried by the stack {name}: its counters have 0 of" in why_not(lied)[0]
