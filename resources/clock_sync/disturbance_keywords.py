@@ -16,8 +16,8 @@ from resources.clock_sync.disturbance import ClockDisturber
 from resources.clock_sync.disturbance_settings import load_disturbances
 from resources.clock_sync.keywords import clock_library
 from resources.keywords.bench import say
-from resources.keywords.names import ClockStack
 from resources.keywords.robot_api import keyword, library
+from resources.names import ClockStack
 
 
 @library(scope="SUITE", version="1")

@@ -39,9 +39,9 @@ from resources.clock_sync.stack_trials import (
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
-from resources.keywords.names import ClockStack, Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
+from resources.names import ClockStack, Profile
 from resources.profiles import load_profile
 
 

@@ -22,9 +22,9 @@ from resources.clock_sync.times import TIMES, clock_times
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
-from resources.keywords.names import Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
+from resources.names import Profile
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 

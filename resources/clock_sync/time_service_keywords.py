@@ -34,9 +34,9 @@ from resources.clock_sync.trial import with_counter_timecard
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep
-from resources.keywords.names import Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
+from resources.names import Profile
 from resources.profiles import load_profile, times_of
 from resources.requirements_file import load_requirements_file
 

@@ -10,8 +10,8 @@ from robot.api import SkipExecution
 from resources.clock_sync.keywords import clock_library
 from resources.daq_replay.clock_networks import network_trials
 from resources.keywords.converters import Phase
-from resources.keywords.names import ClockStack
 from resources.keywords.robot_api import keyword, library
+from resources.names import ClockStack
 
 
 @library(scope="SUITE", version="1")

@@ -27,9 +27,9 @@ from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds, Phase
 from resources.keywords.judged import keep, require_passed, running_test
-from resources.keywords.names import NetworkStack, Profile, ReplayClock
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
+from resources.names import NetworkStack, Profile, ReplayClock
 from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.pace import FURTHER_REPLAYS
 from resources.profiles import load_profile

@@ -16,8 +16,8 @@ from hw.leftovers import leftovers
 from hw.provisioning import Provisioner
 from reports import current_run
 from resources.keywords.bench import BenchLibrary, bench_library, say
-from resources.keywords.names import Profile
 from resources.keywords.robot_api import keyword, library
+from resources.names import Profile
 from resources.profiles import times_of
 from resources.provisioning.keywords import FOLDER
 from resources.provisioning.settings import TIMES, provisioning_times

@@ -18,9 +18,9 @@ from reports.run.current import judges
 from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
-from resources.keywords.names import Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
+from resources.names import Profile
 from resources.profiles import times_of
 from resources.provisioning.procedure import ProvisioningTrials, Round, differences_of
 from resources.provisioning.settings import TIMES, ProvisioningTimes, provisioning_times

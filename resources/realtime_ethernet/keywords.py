@@ -41,9 +41,9 @@ from reports.units import format_value
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
-from resources.keywords.names import NetworkStack, Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
+from resources.names import NetworkStack, Profile
 from resources.network_stack import network_stack_of
 from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.profiles import times_of

@@ -30,9 +30,9 @@ from reports.units import format_value
 from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
-from resources.keywords.names import Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
+from resources.names import Profile
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 from resources.software_latency.devices import devices_of, twins_delay

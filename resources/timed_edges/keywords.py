@@ -41,9 +41,9 @@ from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import EdgeMethod, Nanoseconds, SoftwareMethod
 from resources.keywords.judged import keep, require_passed, running_test
-from resources.keywords.names import ClockStack, Profile
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
+from resources.names import ClockStack, Profile
 from resources.profiles import load_profile
 from resources.timed_edges.requirements import TimedEdgeRequirements, load_timed_edge_requirements
 from resources.timed_edges.software import pin_of

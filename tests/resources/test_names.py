@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from resources.keywords import names
+from resources import names
 
 ROOT = Path(__file__).resolve().parents[2]
 type_info: Any = import_module("robot.running.arguments.typeinfo").TypeInfo
