@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is a place on the timeline where it says? Clocks that are known exactly, in scenes that were drawn.
+
+Scenes are those of bench/timeline/scenes.py, each from its seed. Every event of every node is placed by the
+readings of its clock alone, and held against the truth. What is counted:
+
+inside_u_share          events whose error is no more than U
+outside_bound           events beyond the hard interval
+median_error_by_u       median of |error| / U, of each node; the median of the nodes: a padded U is seen here
+steps_named_share       steps and stopped counters that lie inside a break, at most an exchange wider
+false_breaks            breaks of nodes to which nothing happened
+unplaced_share          events without a place
+place_1e7_s             time in which 10^7 events of four nodes are placed and brought into one order
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from bench.lab.options import Options, takes
+from bench.lab.report import Bar, publish, say
+from bench.timeline.scenes import SimulatedNode, scene
+from reports.timeline.global_time import GlobalTime
+
+SCENES = 500
+NODES, EVENTS = 4, 10_000_000
+BARS = {
+    "inside_u_share": Bar(0.95, at_least=True),
+    "outside_bound": Bar(0),
+    "median_error_by_u": Bar(1 / 20, at_least=True),
+    "steps_named_share": Bar(1.0, at_least=True),
+    "false_breaks": Bar(0),
+}
+
+
+class Tally:
+    """What the nodes of all scenes come to."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.events = self.placed = self.inside = self.outside = 0
+        self.steps = self.named = self.false_breaks = 0
+        self.error_by_u: list[float] = []
+
+    def add(self, node: SimulatedNode) -> None:
+        """Place the events of a node, and hold them against the truth."""
+        clock = GlobalTime(node.record)
+        places = clock.place(node.events_local_ns)
+        known, truth = places.known, node.events_tai_ns
+        error = np.abs(places.tai_ns - truth)
+        self.events += known.size
+        self.placed += int(known.sum())
+        self.inside += int((known & (error <= places.u_ns)).sum())
+        self.outside += int((known & ((truth < places.earliest_ns) | (truth > places.latest_ns))).sum())
+        if known.any():
+            self.error_by_u.append(float(np.median(error[known] / np.maximum(places.u_ns[known], 1))))
+        if node.step is None:
+            self.false_breaks += len(clock.breaks)
+            return
+        self.steps += 1
+        at_ns, size_ns = node.step
+        until_ns = at_ns + (-size_ns if node.record.is_counter else 0)
+        [*found] = clock.breaks
+        self.named += len(found) == 1 and found[0].from_tai_ns <= at_ns and until_ns <= found[0].to_tai_ns
+
+    def figures(self) -> dict[str, float]:
+        """Return the figures."""
+        return {
+            "inside_u_share": self.inside / self.placed,
+            "outside_bound": float(self.outside),
+            "median_error_by_u": float(np.median(self.error_by_u)),
+            "steps_named_share": self.named / self.steps if self.steps else 1.0,
+            "false_breaks": float(self.false_breaks),
+            "unplaced_share": 1 - self.placed / self.events,
+        }
+
+
+def place_many() -> float:
+    """Return how long it takes to place 10^7 events of four nodes, and to bring them into one order; in s."""
+    rng = np.random.default_rng(1)
+    nodes = [node for seed in range(NODES) for node in scene(seed)][:NODES]
+    locals_ns = [
+        rng.integers(node.record.local_ns.min(), node.record.local_ns.max(), EVENTS // NODES)
+        for node in nodes
+    ]
+    begin = time.perf_counter()
+    places = [
+        GlobalTime(node.record).place(local_ns) for node, local_ns in zip(nodes, locals_ns, strict=True)
+    ]
+    order = np.argsort(np.concatenate([each.tai_ns for each in places]), kind="stable")
+    assert order.size == EVENTS
+    return time.perf_counter() - begin
+
+
+@takes(scenes=(SCENES, "scenes"), seed=(0, "of the first one"))
+def main(options: Options) -> int:
+    """Run the benchmark."""
+    tally = Tally()
+    for number in range(options.scenes):
+        for node in scene(options.seed + number):
+            tally.add(node)
+    figures = tally.figures() | {"place_1e7_s": place_many()}
+    say(f"{tally.events} events of {len(tally.error_by_u)} nodes, {tally.steps} of them with a step")
+    return publish("timeline", figures, BARS, {"scenes": options.scenes, "seed": options.seed})
