@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reports.clock_sync.log_command import add_clock_log
+from reports.daq_replay.why_command import add_why
 from reports.dossier.command import add_dossier, add_seals, trusted_seals
 from reports.dossier.errors import DossierError
 from reports.dossier.sign_command import add_sign
@@ -97,6 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_dossier(commands)
     add_sign(commands)
     add_clock_log(commands)
+    add_why(commands)
     schema = commands.add_parser("schema", help="write measurement.schema.json from the dataclasses")
     schema.set_defaults(action=_schema)
     options = parser.parse_args(arguments)
