@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reports.daq_replay.emulation import TARGET_WITNESS
-from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.evidence import ReplayEvidence, load_replay
 from reports.daq_replay.late_messages import WorstMessage, worst_messages
 from reports.daq_replay.verdict import ReplayResults, stream_uncertainty, witness_time
 from reports.errors import RecordError
@@ -84,18 +84,13 @@ def excerpts_of_run(run: Path, stream: int | None = None) -> list[ReplayExcerpts
         run: Its folder.
         stream: Id of the stream that alone is looked at, whose worst messages are then all shown; None: all.
     """
-    found = [_of_replay(run, folder, stream) for folder in _replays(run)]
+    found = [
+        excerpts_of(folder, folder.relative_to(run / "evidence").as_posix(), load_replay(folder), stream)
+        for folder in _replays(run)
+    ]
     worst = sorted((each for replay in found for each in replay.worst), key=lambda each: -each.over_share)
     shown = {id(each) for each in worst[:EXCERPTS_MAX]}
-    return [
-        ReplayExcerpts(
-            replay.place,
-            replay.late,
-            tuple(each for each in replay.worst if id(each) in shown),
-            replay.problems,
-        )
-        for replay in found
-    ]
+    return [replace(each, worst=tuple(one for one in each.worst if id(one) in shown)) for each in found]
 
 
 def _replays(run: Path) -> Iterator[Path]:
@@ -106,9 +101,17 @@ def _replays(run: Path) -> Iterator[Path]:
                 yield file.parent
 
 
-def _of_replay(run: Path, folder: Path, stream: int | None) -> ReplayExcerpts:
-    place = folder.relative_to(run / "evidence").as_posix()
-    evidence = load_replay(folder)
+def excerpts_of(
+    folder: Path, place: str, evidence: ReplayEvidence, stream: int | None = None
+) -> ReplayExcerpts:
+    """Return the excerpts of one replay.
+
+    Args:
+        folder: Its evidence.
+        place: What it is called.
+        evidence: As it was read.
+        stream: As of `excerpts_of_run`.
+    """
     try:
         replay = evidence.replay()
     except RecordError as error:

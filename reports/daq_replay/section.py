@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.daq_replay.capability import STREAM_QUANTITY
+from reports.daq_replay.excerpt_plots import figure_excerpt
+from reports.daq_replay.excerpts import excerpts_of, narrated
 from reports.daq_replay.late_message_plots import figure_late_messages
 from reports.daq_replay.late_messages import latest_messages, worst_messages
 from reports.daq_replay.over_time import replay_over_time
@@ -36,6 +38,8 @@ from reports.software_latency.evidence import (
 )
 from reports.tools.answers import recv_progress
 
+EXCERPTS_ON_PAGE = 4
+"""Of each replay."""
 ROUND_TRIP_STACK = "kernel"
 """Network stack by which round trips are made: of streams by another one they tell nothing."""
 
@@ -161,9 +165,20 @@ def _figures_of(group: StreamGroup, index: int) -> dict[str, object]:
                 "late": figure_late_messages(f"late{suffix}", late) if late else "",
                 "over_time": _over_time(f"overtime{suffix}", instrument),
                 "worst": worst_messages(replay) if replay else [],
+                "excerpts": _excerpts(f"excerpt{suffix}", instrument),
             }
         )
     return figures
+
+
+def _excerpts(name: str, instrument: Instrument) -> list[tuple[str, str]]:
+    """Return picture and words of what happened around the worst message of each stream, the worst first."""
+    found = excerpts_of(instrument.folder, instrument.attempt, instrument.evidence).worst
+    worst = sorted(found, key=lambda each: -each.over_share)[:EXCERPTS_ON_PAGE]
+    return [
+        (figure_excerpt(f"{name}-{number}", each), "\n".join(narrated(each)))
+        for number, each in enumerate(worst)
+    ]
 
 
 def _over_time(name: str, instrument: Instrument) -> str:

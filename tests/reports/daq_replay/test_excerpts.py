@@ -12,7 +12,9 @@ import pytest
 from reports.__main__ import main
 from reports.daq_replay.emulation import TARGET_WITNESS
 from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.excerpt_plots import figure_excerpt
 from reports.daq_replay.excerpts import EXCERPTS_MAX, Excerpt, excerpts_of_run, narrated
+from reports.page.render import write_page
 from tests.reports.sample_run import Disturbance, make_run, write_evidence
 
 MS = 1_000_000
@@ -144,3 +146,23 @@ def test_the_command_counts_and_tells(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["why", str(tmp_path)]) == 2
     assert "no run folder: it has no run.json" in capsys.readouterr().err
+
+
+def test_the_picture_has_a_lane_for_all_that_was_watched(tmp_path: Path) -> None:
+    _replay(tmp_path, Disturbance(path_delay_ns={33: 15 * MS}, stalled=True))
+    excerpt = _worst(tmp_path)[33]
+    drawn = figure_excerpt("excerpt0", excerpt)
+    assert drawn == figure_excerpt("excerpt0", excerpt)
+    lanes = {each.where for each in excerpt.moments} - {"budget"}
+    assert {"producer 3", "target"} < lanes
+    assert all(f">{lane}<" in drawn for lane in lanes)
+    assert f"What happened around message {excerpt.message.sequence} of stream 33" in drawn
+    assert len(drawn) < 20_000
+
+
+def test_the_page_shows_pictures_and_words_where_messages_were_late(tmp_path: Path) -> None:
+    late = write_page(make_run(tmp_path / "late", LATE, seed=3).path).read_text()
+    clean = write_page(make_run(tmp_path / "clean").path).read_text()
+    assert late.count("What happened around message ") == 2
+    assert "The same in words" in late
+    assert "What happened around" not in clean
