@@ -10,18 +10,26 @@ median_error_by_u       median of |error| / U, of each node; the median of the n
 steps_named_share       steps and stopped counters that lie inside a break, at most an exchange wider
 false_breaks            breaks of nodes to which nothing happened
 unplaced_share          events without a place
+clean_certain           scenes with messages between all nodes, all clocks right, that contradict for certain
+clean_likely_share      the same, likely so
+shift_found_share       scenes in which one node's readings are wrong by more than the bounds of both ends and
+                        the way allow, that are called contradictory for certain
+shift_named_share       of those with three nodes and more: that node, and no other one, is named
+small_shift_certain     scenes with a shift below the least way alone that are called so
 place_1e7_s             time in which 10^7 events of four nodes are placed and brought into one order
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
 from bench.lab.options import Options, takes
 from bench.lab.report import Bar, publish, say
-from bench.timeline.scenes import SimulatedNode, scene
+from bench.timeline.scenes import LEAST_WAY_NS, SimulatedNode, messages, scene
+from reports.timeline.contradictions import Messages, causality
 from reports.timeline.global_time import GlobalTime
 
 SCENES = 500
@@ -32,6 +40,11 @@ BARS = {
     "median_error_by_u": Bar(1 / 20, at_least=True),
     "steps_named_share": Bar(1.0, at_least=True),
     "false_breaks": Bar(0),
+    "clean_certain": Bar(0),
+    "clean_likely_share": Bar(0.02),
+    "shift_found_share": Bar(1.0, at_least=True),
+    "shift_named_share": Bar(0.99, at_least=True),
+    "small_shift_certain": Bar(0),
 }
 
 
@@ -77,6 +90,51 @@ class Tally:
         }
 
 
+class Contradictions:
+    """What messages between the nodes of all scenes come to, with the clocks right, and with one wrong."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.scenes = self.clean_certain = self.clean_likely = self.small_certain = 0
+        self.found = self.named = self.of_three = 0
+
+    def add(self, nodes: Sequence[SimulatedNode], seed: int) -> None:
+        """Send messages between the nodes of a scene to which nothing has happened."""
+        nodes = [node for node in nodes if node.step is None]
+        if len(nodes) < 2:
+            return
+        rng = np.random.default_rng(seed)
+        wrong, sign = nodes[rng.integers(len(nodes))].record.node, 1 if rng.random() < 0.5 else -1
+        right = messages(nodes, seed, {})
+        clean = causality(right)
+        small = causality(messages(nodes, seed, {wrong: sign * (LEAST_WAY_NS - 1)}))
+        far_ns = max(_most_ns(each) for each in right if wrong in (each.sender, each.receiver))
+        shifted = causality(messages(nodes, seed, {wrong: sign * (far_ns + 1)}))
+        self.scenes += 1
+        self.clean_certain += clean.is_certain
+        self.clean_likely += bool(clean.contradictions) and not clean.is_certain
+        self.small_certain += small.is_certain
+        self.found += shifted.is_certain
+        self.of_three += len(nodes) > 2
+        self.named += len(nodes) > 2 and shifted.suspects == (wrong,)
+
+    def figures(self) -> dict[str, float]:
+        """Return the figures."""
+        return {
+            "clean_certain": float(self.clean_certain),
+            "clean_likely_share": self.clean_likely / self.scenes,
+            "shift_found_share": self.found / self.scenes,
+            "shift_named_share": self.named / self.of_three,
+            "small_shift_certain": float(self.small_certain),
+        }
+
+
+def _most_ns(each: Messages) -> int:
+    """Return the largest sum of both bounds and the way of a direction's messages."""
+    sum_ns = each.sent.bound_ns + each.received.bound_ns + each.received.tai_ns - each.sent.tai_ns
+    return int(sum_ns[each.sent.known & each.received.known].max())
+
+
 def place_many() -> float:
     """Return how long it takes to place 10^7 events of four nodes, and to bring them into one order; in s."""
     rng = np.random.default_rng(1)
@@ -97,10 +155,12 @@ def place_many() -> float:
 @takes(scenes=(SCENES, "scenes"), seed=(0, "of the first one"))
 def main(options: Options) -> int:
     """Run the benchmark."""
-    tally = Tally()
-    for number in range(options.scenes):
-        for node in scene(options.seed + number):
+    tally, contradictions = Tally(), Contradictions()
+    for seed in range(options.seed, options.seed + options.scenes):
+        nodes = scene(seed)
+        for node in nodes:
             tally.add(node)
-    figures = tally.figures() | {"place_1e7_s": place_many()}
+        contradictions.add(nodes, seed)
+    figures = tally.figures() | contradictions.figures() | {"place_1e7_s": place_many()}
     say(f"{tally.events} events of {len(tally.error_by_u)} nodes, {tally.steps} of them with a step")
     return publish("timeline", figures, BARS, {"scenes": options.scenes, "seed": options.seed})

@@ -10,12 +10,16 @@ the round trip; queues of 5 to 100 us on either way; a share of exchanges that a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reports.timeline.clock_record import NS_PER_S, ClockRecord, Times
+from reports.timeline.contradictions import Messages
+from reports.timeline.global_time import GlobalTime
 from reports.timeline.sources import two_way_record
 
 Reals = NDArray[np.float64]
@@ -25,6 +29,9 @@ RATE_MAX = 200e-6
 WALK_PER_SQRT_S = 0.1e-6
 EVENTS = 2000
 STEPPED_SHARE = 0.1
+LEAST_WAY_NS = 30_000
+MESSAGES = 200
+"""From each node to each other one."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +39,18 @@ class SimulatedNode:
     """A node: its record, events by its clock and by TAI, and the moment and size of its step.
 
     Attributes:
+        record: Readings of its clock.
         events_local_ns: Shape (EVENTS,).
         events_tai_ns: Shape (EVENTS,): the truth.
         step: TAI of it and by how much the clock is further ahead; None: there was none.
+        clock: What shows the events.
     """
 
     record: ClockRecord
     events_local_ns: Times
     events_tai_ns: Times
     step: tuple[int, int] | None
+    clock: SimulatedClock
 
 
 def scene(seed: int) -> list[SimulatedNode]:
@@ -50,7 +60,7 @@ def scene(seed: int) -> list[SimulatedNode]:
     return [_node(rng, f"node{number}", duration_s) for number in range(rng.integers(2, 9))]
 
 
-class _Clock:
+class SimulatedClock:
     """A clock whose reading at any TAI is known: integral of its frequency, and a step."""
 
     def __init__(self, rng: np.random.Generator, duration_s: float, *, is_counter: bool) -> None:
@@ -84,9 +94,42 @@ class _Clock:
         return np.rint(shown).astype(np.int64) + self._origin_ns
 
 
+def messages(nodes: Sequence[SimulatedNode], seed: int, ahead_ns: Mapping[str, int]) -> list[Messages]:
+    """Return messages both ways between all nodes, placed by the readings of their clocks.
+
+    Args:
+        nodes: To which nothing has happened.
+        seed: Of the messages; each takes `LEAST_WAY_NS` and a queue of 20 to 300 us.
+        ahead_ns: By how much the readings of a node are wrong: its events seem so much later.
+    """
+    rng = np.random.default_rng(seed)
+    clocks = {
+        node.record.node: GlobalTime(
+            replace(node.record, tai_ns=node.record.tai_ns + ahead_ns.get(node.record.node, 0))
+        )
+        for node in nodes
+    }
+    begin_ns = max(int(node.events_tai_ns[0]) for node in nodes) - START_TAI_NS
+    end_ns = min(int(node.events_tai_ns[-1]) for node in nodes) - START_TAI_NS
+    found: list[Messages] = []
+    for sender, receiver in permutations(nodes, 2):
+        sent_ns = rng.uniform(begin_ns, end_ns, MESSAGES)
+        received_ns = sent_ns + LEAST_WAY_NS + rng.exponential(10 ** rng.uniform(4.3, 5.5), MESSAGES)
+        found.append(
+            Messages(
+                sender.record.node,
+                receiver.record.node,
+                clocks[sender.record.node].place(sender.clock.shows_ns(np.rint(sent_ns))),
+                clocks[receiver.record.node].place(receiver.clock.shows_ns(np.rint(received_ns))),
+                LEAST_WAY_NS,
+            )
+        )
+    return found
+
+
 def _node(rng: np.random.Generator, name: str, duration_s: float) -> SimulatedNode:
     is_counter = bool(rng.random() < 0.5)
-    clock = _Clock(rng, duration_s, is_counter=is_counter)
+    clock = SimulatedClock(rng, duration_s, is_counter=is_counter)
     duration_ns = duration_s * NS_PER_S
     interval_s = float(10 ** rng.uniform(-1, 1.2))
     sent_ns = np.arange(0.0, duration_ns - 0.1 * NS_PER_S, interval_s * NS_PER_S)
@@ -110,4 +153,4 @@ def _node(rng: np.random.Generator, name: str, duration_s: float) -> SimulatedNo
     events_ns = np.sort(rng.uniform(sent_ns[0], sent_ns[-1], EVENTS))
     step = clock.step and (round(clock.step[0]) + START_TAI_NS, round(clock.step[1]))
     truth_ns = np.rint(events_ns).astype(np.int64) + START_TAI_NS
-    return SimulatedNode(record, clock.shows_ns(np.rint(events_ns)), truth_ns, step)
+    return SimulatedNode(record, clock.shows_ns(np.rint(events_ns)), truth_ns, step, clock)
