@@ -10,7 +10,7 @@ from reports.rejudge.clock_witnesses import clock_witness_objections
 from reports.rejudge.lock_time import lock_time_objections
 from reports.rejudge.masks import mask_objections
 from reports.rejudge.path_shift import path_shift_objections
-from reports.rejudge.told_bound import told_bound_objections
+from reports.rejudge.reported_bound import reported_bound_objections
 
 CLOCK = ("trial.json", "filtered.ndjson", "two-way-target.ndjson", "disturbance.json")
 MASK = ("mask.csv",)
@@ -45,7 +45,7 @@ AGAIN = Again(
         clock_witness_objections,
         path_shift_objections,
         lock_time_objections,
-        told_bound_objections,
+        reported_bound_objections,
     ),
     schemas={
         "disturbance.json": "benchwright.clock_disturbance/1",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import as_heard, heard_by_timecard
+from reports.rejudge.server_replies import by_timecard_and_replies, in_light_of_replies
 from reports.rejudge.trial import (
     FILTERED,
     comparison_objections,
@@ -38,7 +38,7 @@ def _by_timecard(record: Record, file: Path) -> list[str] | None:
     if record["statistic"] != STATISTIC:
         return None
     answer, facts = comparison_of(file.parent), facts_of(file.parent)
-    found = heard_by_timecard(answer, facts, file.parent)
+    found = by_timecard_and_replies(answer, facts, file.parent)
     told = [
         *comparison_objections(answer),
         *subject_objections(record, facts),
@@ -51,7 +51,7 @@ def _by_two_way(record: Record, file: Path) -> list[str] | None:
     if record["statistic"] != STATISTIC:
         return None
     facts = facts_of(file.parent)
-    found = as_heard(by_two_way(file.parent), facts, two_way_span(file.parent), file.parent)
+    found = in_light_of_replies(by_two_way(file.parent), facts, two_way_span(file.parent), file.parent)
     told = [
         *subject_objections(record, facts),
         *offset_objections(record, found, file.parent),

@@ -17,11 +17,11 @@ from typing import Any
 
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import heard_by_timecard
 from reports.rejudge.kept import is_before, kept_requirements
 from reports.rejudge.latency import read_result
 from reports.rejudge.mask_rows import Row, read_mask
 from reports.rejudge.rounding import alike, slack_of
+from reports.rejudge.server_replies import by_timecard_and_replies
 from reports.rejudge.trial import FILTERED, Offset, comparison_of, facts_of, outcomes_of
 from reports.rejudge.trial import WITNESS as WITNESS_FILE
 from reports.rejudge.two_way import TARGET_FILE
@@ -74,7 +74,7 @@ class Trial:
     @cached_property
     def offset(self) -> Offset:
         """What is known of a single offset."""
-        return heard_by_timecard(self.answer, self.facts, self.folder)
+        return by_timecard_and_replies(self.answer, self.facts, self.folder)
 
 
 @dataclass(frozen=True)

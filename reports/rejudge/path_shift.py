@@ -12,8 +12,8 @@ from typing import Any
 
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import is_unheard, span_of
 from reports.rejudge.rule import limit_objections, outcome_of, part_objections, value_objections
+from reports.rejudge.server_replies import is_server_silent, span_of
 from reports.rejudge.trial import (
     FILTERED,
     TRIAL,
@@ -85,8 +85,8 @@ def _differences(record: Record, pairs: Sequence[Pair], set_us: int) -> Iterator
     near_ns, far_ns = max(abs(centre_ns) - away_ns, half_ns), abs(centre_ns) + away_ns
     sides = sorted((sign * near_ns, sign * far_ns))
     yield from limit_objections(record, sides[1], sides[0], "the 95 % interval gives")
-    is_heard = not any(_is_unheard(folder) for pair in pairs for folder in pair)
-    wanted = "pass" if outcome_of(record, shift_ns, n) == "pass" and is_heard else "inconclusive"
+    is_answered = not any(_is_server_silent(folder) for pair in pairs for folder in pair)
+    wanted = "pass" if outcome_of(record, shift_ns, n) == "pass" and is_answered else "inconclusive"
     if record["outcome"] != wanted:
         yield f"{record['outcome']}, its pairs come to {wanted}"
 
@@ -116,8 +116,8 @@ def _seen_ns(pairs: Sequence[Pair], name: str) -> list[float] | None:
     return seen
 
 
-def _is_unheard(folder: Path) -> bool:
-    return is_unheard(facts_of(folder), span_of(comparison_of(folder)), folder)
+def _is_server_silent(folder: Path) -> bool:
+    return is_server_silent(facts_of(folder), span_of(comparison_of(folder)), folder)
 
 
 def _mean_ns(folder: Path) -> float:

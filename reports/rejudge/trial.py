@@ -155,7 +155,7 @@ def offset_objections(record: Record, found: Offset, folder: Path) -> Iterator[s
     yield from value_objections(record, found.value, found.n, SAYS)
     yield from part_objections(record, found.parts, SAYS)
     if record["outcome"] == "pass" and (found.is_doubtful or found.is_stepped):
-        yield "pass, though the comparison is not valid, the clock stepped, or its server was not heard"
+        yield "pass, though the comparison is not valid, the clock stepped, or its server was silent"
         return
     wanted = outcomes_of(record, found, read_result(folder / WITNESS))
     if record["outcome"] not in wanted:

@@ -282,7 +282,9 @@ class TimeServiceLibrary(AsksRequirements):
         except MeasurementError as error:
             keep(
                 [
-                    self._judge.unset_told(self._loaded[quantity], self._limit(quantity), phase, str(error))
+                    self._judge.unset_bound_record(
+                        self._loaded[quantity], self._limit(quantity), phase, str(error)
+                    )
                     for quantity in quantities
                 ]
             )
@@ -290,7 +292,7 @@ class TimeServiceLibrary(AsksRequirements):
 
     def _told(self, trial: ClockTrial, quantities: Sequence[str]) -> list[Measurement]:
         return [
-            self._judge.told_record(trial, self._loaded[quantity], self._limit(quantity))
+            self._judge.reported_bound_record(trial, self._loaded[quantity], self._limit(quantity))
             for quantity in quantities
         ]
 

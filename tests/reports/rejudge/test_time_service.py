@@ -14,12 +14,12 @@ import pytest
 from reports.clock_sync.capability import STATED_BOUND_STATISTICS as STATISTICS
 from reports.clock_sync.capability import U_MISSED
 from reports.clock_sync.trial import load_trial, write_trial
-from reports.rejudge.told_bound import told_bound_objections
+from reports.rejudge.reported_bound import reported_bound_objections
 from reports.run.folder import RunFolder
-from tests.reports.clock_sync.test_told_bound import told
-from tests.reports.rejudge.test_told_bound import record_of, trial_in
+from tests.reports.clock_sync.test_reported_bound import told
+from tests.reports.rejudge.test_reported_bound import record_of, trial_in
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer
-from tests.reports.sample_hearing import LOG, START_MONOTONIC_NS, TAI_UTC_S
+from tests.reports.sample_server_replies import LOG, START_MONOTONIC_NS, TAI_UTC_S
 
 YEAR_NS = 365 * 86_400 * SECOND_NS
 R_NS = 15_000
@@ -51,7 +51,7 @@ def objections(run: RunFolder, said: Json, log: list[Json], quantity: str = U_MI
     trial = trial_in(run, said)
     (trial.folder / LOG).write_text("".join(json.dumps(line) + "\n" for line in log))
     write_trial(trial.folder, dataclasses.replace(trial.facts, servo_log=LOG, servo_format="bw-timed"))
-    found, count = told_bound_objections(run.path, [record_of(run, load_trial(trial.folder), quantity)])
+    found, count = reported_bound_objections(run.path, [record_of(run, load_trial(trial.folder), quantity)])
     assert count == 1
     return found
 

@@ -20,7 +20,7 @@ from resources.clock_sync.time_service import TimeServiceTrials
 from resources.clock_sync.time_service_events import TimeServiceEvents
 from resources.clock_sync.time_service_keywords import TimeServiceLibrary
 from resources.profiles import load_profile
-from tests.reports.clock_sync.test_told_bound import ramp, told
+from tests.reports.clock_sync.test_reported_bound import ramp, told
 from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock_trial
 
 ROOT = Path(__file__).resolve().parents[3]

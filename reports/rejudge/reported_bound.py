@@ -17,8 +17,8 @@ from typing import Any
 
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import heard_by_timecard
 from reports.rejudge.rule import outcome_of, part_objections, value_objections
+from reports.rejudge.server_replies import by_timecard_and_replies
 from reports.rejudge.summary import summary_objections
 from reports.rejudge.time_service import service_objections
 from reports.rejudge.trial import (
@@ -48,7 +48,7 @@ class _Value:
     is_open: bool = False
 
 
-def told_bound_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def reported_bound_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out value, samples, U and outcome of these quantities; see `judge_each`."""
     problems: list[str] = []
     count = 0
@@ -62,10 +62,10 @@ def told_bound_objections(run: Path, records: Sequence[Record]) -> tuple[list[st
 def _judge_by(work_out: Callable[[Json, Json], _Value]) -> Callable[[Record, Path], list[str]]:
     def judge(record: Record, file: Path) -> list[str]:
         answer, facts = comparison_of(file.parent), facts_of(file.parent)
-        found = heard_by_timecard(answer, facts, file.parent)
+        found = by_timecard_and_replies(answer, facts, file.parent)
         told = [
             *comparison_objections(answer),
-            *_told_objections(answer),
+            *_reported_bound_objections(answer),
             *service_objections(answer, facts, file.parent),
             *subject_objections(record, facts),
             *_objections(record, work_out(answer, facts), is_doubtful=found.is_doubtful),
@@ -75,7 +75,7 @@ def _judge_by(work_out: Callable[[Json, Json], _Value]) -> Callable[[Record, Pat
     return judge
 
 
-def _told_objections(answer: Json) -> Iterator[str]:
+def _reported_bound_objections(answer: Json) -> Iterator[str]:
     """Say where what is told of the bound contradicts itself, or the offsets."""
     told = answer.get("device_bound")
     if not told:
