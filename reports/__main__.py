@@ -33,13 +33,13 @@ from reports.page.stalled import objections
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.rejudge.seal import sealed_by
-from reports.run.asked import SKIPPED, State
 from reports.run.benches import BENCHES, TrustedSeals
 from reports.run.files import write_file_list
 from reports.run.folder import MANIFEST, RunFolder, named_run, newer_words
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.outcome import BAD_INPUT, NEXT_STEPS, outcome_of
 from reports.run.seal import SEAL, bench_key, fingerprint, key_file
+from reports.run.selected import SKIPPED, State
 from reports.units import format_value
 
 PIPE_CLOSED = 128 + 13

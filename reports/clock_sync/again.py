@@ -34,9 +34,9 @@ AGAIN = Again(
         "u_width": Kind("", ("median",), CLOCK),
         "reads_left_out": Kind("ppm", ("share",), CLOCK),
         "holdover_rate": Kind("ppb", ("slope",), CLOCK),
-        "clock_step": Kind("ns", ("nearest",), CLOCK, is_check=True, is_asked=False),
-        "clock_witness_difference": Kind("ns", ("mean",), CLOCK, is_check=True, is_asked=False),
-        "path_shift": Kind("ns", ("mean",), CLOCK, is_check=True, is_asked=False),
+        "clock_step": Kind("ns", ("nearest",), CLOCK, is_check=True, is_selected=False),
+        "clock_witness_difference": Kind("ns", ("mean",), CLOCK, is_check=True, is_selected=False),
+        "path_shift": Kind("ns", ("mean",), CLOCK, is_check=True, is_selected=False),
     },
     judges=(
         clock_sync_objections,

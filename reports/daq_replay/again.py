@@ -9,7 +9,7 @@ from reports.rejudge.known_delay import known_delay_objections
 AGAIN = Again(
     quantities={
         "one_way_latency": Kind("ns", ("max",), ("recv.ndjson",)),
-        "known_delay_error": Kind("ns", ("median",), ("known_delay.json",), is_check=True, is_asked=False),
+        "known_delay_error": Kind("ns", ("median",), ("known_delay.json",), is_check=True, is_selected=False),
     },
     judges=(known_delay_objections,),
     schemas={

@@ -16,7 +16,6 @@ from typing import Any
 from reports.rejudge.again import Judge, Record, checks, every, kinds
 from reports.rejudge.answers import json_lines
 from reports.rejudge.arithmetic import objections
-from reports.rejudge.asked import asked_objections
 from reports.rejudge.each import DAMAGE
 from reports.rejudge.facts import fact_objections, read_back
 from reports.rejudge.hardware_way import hardware_objections
@@ -27,6 +26,7 @@ from reports.rejudge.outcome import outcome_objections
 from reports.rejudge.requirements import requirement_objections
 from reports.rejudge.samples import sample_objections
 from reports.rejudge.seal import seal_objections
+from reports.rejudge.selected import selected_objections
 from reports.rejudge.simulated import simulation_objections
 from reports.rejudge.stack_used import stack_objections
 from reports.rejudge.times import time_objections
@@ -82,7 +82,7 @@ def rejudge(run: Path) -> RejudgeResult:
         problems += seal_objections(run)
         problems += listed_objections(run, manifest)
         problems += requirement_objections(run, records, manifest)
-        problems += asked_objections(run, manifest, records)
+        problems += selected_objections(run, manifest, records)
         problems += fact_objections(run, manifest)
         version = version_of(run, manifest)
         problems += tool_objections(run, manifest, records, version)

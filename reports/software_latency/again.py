@@ -13,7 +13,7 @@ AGAIN = Again(
         "software_latency": Kind("ns", ("mean",), TRIPS),
         "software_latency_closure": Kind("ns", ("max",), TRIPS, is_check=True),
         # of the version before: it has no second judge
-        "software_latency_en": Kind("", ("en",), TRIPS, is_check=True, is_asked=False, is_judged=False),
+        "software_latency_en": Kind("", ("en",), TRIPS, is_check=True, is_selected=False, is_judged=False),
     },
     judges=(software_latency_objections,),
     schemas={"round_trips.json": "benchwright.round_trips/1"},

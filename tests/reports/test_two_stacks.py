@@ -20,14 +20,14 @@ from reports.page.model import gather_run
 from reports.page.not_passed import not_passed
 from reports.page.render import PAGE, render_pages
 from reports.record.measurement import Measurement
-from reports.rejudge.asked import asked_objections
 from reports.rejudge.latency import latency_objections
 from reports.rejudge.missing import missing_objections
+from reports.rejudge.selected import selected_objections
 from reports.requirement_forms import read_set
-from reports.run.asked import AskedFile, with_asked
 from reports.run.failed_tests import FailedTest, beyond_records, in_words
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
 from reports.run.outcome import outcome_of
+from reports.run.selected import SelectedFile, with_selected
 from tests.reports.sample_run import ROOT, Disturbance, add_attempt, make_run_of_targets
 
 TARGET, SUITE = "linux-rt", "daq_replay/latency_budgets.robot"
@@ -42,7 +42,7 @@ def made(results: Path, *measured: str) -> RunFolder:
     kept.write_bytes((ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml").read_bytes())
     asked = run.manifest.asked or ()
     for stack in STACKS:
-        asked = with_asked(asked, TARGET, SUITE, AskedFile(kept.name, STREAMS), stack)
+        asked = with_selected(asked, TARGET, SUITE, SelectedFile(kept.name, STREAMS), stack)
     run.update(asked=asked)
     for seed, stack in enumerate(measured):
         slow = Disturbance(path_delay_ns={13: 2_000_000} if stack == "user" else {})
@@ -64,7 +64,7 @@ def judged_again(run: RunFolder) -> list[str]:
     found, count = latency_objections(run.path, records)
     assert count == len(records)
     found += [
-        *asked_objections(run.path, manifest, records),
+        *selected_objections(run.path, manifest, records),
         *missing_objections(run.path, manifest, records),
     ]
     return [each for each in found if ".err is not beside it" not in each]

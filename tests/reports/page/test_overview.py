@@ -27,11 +27,11 @@ from reports.page.renewal import renew
 from reports.page.stalled import objections
 from reports.record.histogram import Quantile, merge
 from reports.record.measurement import Limit, Subject, Uncertainty, margin_of
-from reports.run.asked import SkippedTest, with_skipped
 from reports.run.folder import RunFolder
 from reports.run.integrity import changed_files, read_sums
 from reports.run.left_out import LeftOut
 from reports.run.manifest import Manifest
+from reports.run.selected import SkippedTest, with_skipped
 from reports.units import MINUS, format_measured
 from tests.reports.clock_run import SUBJECT, add_clock_trial
 from tests.reports.page.test_render import Outline, squeezed

@@ -14,8 +14,8 @@ import pytest
 
 from reports.rejudge.missing import missing_objections
 from reports.rejudge.run import rejudge
-from reports.run.asked import AskedFile, AskedSuite
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
+from reports.run.selected import SelectedFile, SelectedSuite
 from tests.reports.sample_run import Disturbance, add_attempt, make_run
 
 TARGET = "linux-rt"
@@ -51,7 +51,7 @@ def run(tmp_path: Path) -> Path:
     ids = tuple(dict.fromkeys(each["requirement"] for each in records if each["test"] != "known-delay check"))
     own = {"CLK-CHRONY": 'clock = "chrony"\n'}
     kept.write_text("".join(f'[[requirement]]\nid = "{name}"\n{own.get(name, "")}' for name in ids))
-    suites = (AskedSuite(TARGET, "daq_replay/latency_budgets.robot", (AskedFile(FILE, ids),)),)
+    suites = (SelectedSuite(TARGET, "daq_replay/latency_budgets.robot", (SelectedFile(FILE, ids),)),)
     folder.update(asked=suites, outcome="pass", excluded_miss_probability=0.05)
     folder.close()
     write_records(folder.path, records)

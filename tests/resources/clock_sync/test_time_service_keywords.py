@@ -192,4 +192,4 @@ def test_a_file_that_lacks_something_is_refused(tmp_path: Path, old: str, new: s
     file = tmp_path / "site.toml"
     file.write_text(text[: text.rindex("[[requirement]]")] if new is None else text.replace(old, new))
     with pytest.raises(ConfigError, match=said):
-        list(TimeServiceLibrary(file).asked(()))
+        list(TimeServiceLibrary(file).selected(()))
