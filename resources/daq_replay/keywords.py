@@ -115,7 +115,7 @@ class DaqReplayLibrary(RequirementScope):
         self._evidence = LatencyEvidence(
             bench, bench_library().target(target), stack, clock, chosen, requirements, folder
         )
-        self._put_on(self._evidence, target)
+        self._install(self._evidence, target)
 
     @keyword
     def start_producer_evidence(
@@ -158,10 +158,10 @@ class DaqReplayLibrary(RequirementScope):
             _evidence_folder(current_run(), self._capability, target, stack),
             producing.role,
         )
-        self._put_on(self._evidence, target)
+        self._install(self._evidence, target)
 
     @staticmethod
-    def _put_on(evidence: LatencyEvidence, target: str) -> None:
+    def _install(evidence: LatencyEvidence, target: str) -> None:
         """Put the network stack on the target under test, until the suite leaves the bench.
 
         The run notes how sure a pass of its streams will be.

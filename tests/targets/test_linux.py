@@ -70,7 +70,7 @@ def test_its_files_are_those_of_every_linux_target() -> None:
     brought = {Path(name).name for name in recipe.files_besides}
     assert brought == {file.name for file in (TARGETS / "linux-rt/provision").glob("*.sh")}
     assert recipe.command[-2:] == ("--scope", "namespace")
-    assert load_network_stack(TARGETS / TARGET, "kernel").put_on is not None
+    assert load_network_stack(TARGETS / TARGET, "kernel").install is not None
 
 
 def test_a_file_besides_that_is_not_there_is_an_error(tmp_path: Path) -> None:
