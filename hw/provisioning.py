@@ -156,7 +156,7 @@ class Provisioner:
         said = self._verb("facts")
         facts = json_line(said)
         if facts is None:
-            raise BenchError(f"{self._node.name}: facts: {said[:60]!r} is no JSON object")
+            raise BenchError(f"{self._node.name}: facts: {said[:60]!r}: invalid JSON")
         return {key: value for key, value in facts.items() if key != "type"}
 
     def _items(self, verb: str, evidence: Path) -> list[dict[str, Any]]:

@@ -280,7 +280,7 @@ def _seal(source: Source, trusted: TrustedSeals | None) -> Seal:
     key = seal_of(source.path)
     if trusted is None:
         return Seal(key, "", UNCHECKED)
-    remark = trusted.objection(source.path, source.manifest)
+    remark = trusted.discrepancy(source.path, source.manifest)
     return Seal(key, "" if remark else trusted.bench_of(key, source.manifest), remark)
 
 

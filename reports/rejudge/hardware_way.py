@@ -59,7 +59,7 @@ class Wiring:
         return None
 
 
-def hardware_objections(run: Path, manifest: Json, records: Sequence[Record]) -> Iterator[str]:
+def hardware_discrepancies(run: Path, manifest: Json, records: Sequence[Record]) -> Iterator[str]:
     """Say where more or less was taken off than the wiring takes."""
     host: Json = manifest.get("host") or {}
     wiring = wiring_of(host.get("wiring") or {})

@@ -15,7 +15,9 @@ from reports.rejudge.kept import KEPT
 MESSAGE_MAX = 400
 
 
-def selected_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
+def selected_discrepancies(
+    run: Path, manifest: Mapping[str, Any], records: Sequence[Record]
+) -> Iterator[str]:
     """Say what the manifest's list of asked requirements leaves out or invents; older runs have none."""
     if "asked" not in manifest:
         return
@@ -51,7 +53,7 @@ def selected_objections(run: Path, manifest: Mapping[str, Any], records: Sequenc
                 f"run.json: asked: {name} was measured of {subject['target']} with stack"
                 f" {subject.get('stack')}, and no suite asks it with that"
             )
-    yield from _skipped_objections(run, manifest)
+    yield from _skipped_discrepancies(run, manifest)
 
 
 def _is_selected(record: Record) -> bool:
@@ -67,7 +69,7 @@ def _ids(run: Path) -> Iterator[tuple[str, set[str]]]:
             continue  # named with the requirements
 
 
-def _skipped_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+def _skipped_discrepancies(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Hold the tests that were skipped, and why, against Robot Framework's own file."""
     output = run / "output.xml"
     if manifest["end_utc"] is None or not output.exists():

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from reports.rejudge.again import Again, Kind
-from reports.rejudge.software_latency import software_latency_objections
+from reports.rejudge.software_latency import software_latency_discrepancies
 
 TRIPS = ("round_trips.json",)
 
@@ -15,7 +15,7 @@ AGAIN = Again(
         # of the version before: it has no second judge
         "software_latency_en": Kind("", ("en",), TRIPS, is_check=True, is_selected=False, is_judged=False),
     },
-    judges=(software_latency_objections,),
+    judges=(software_latency_discrepancies,),
     schemas={"round_trips.json": "benchwright.round_trips/1"},
     loose=TRIPS,
 )

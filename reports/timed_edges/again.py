@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from reports.rejudge.again import Again, Kind
-from reports.rejudge.edges import edge_objections
+from reports.rejudge.edges import edge_discrepancies
 
 EDGES = ("edges.json",)
 
@@ -15,7 +15,7 @@ AGAIN = Again(
         "edge_error_shift": Kind("ns", ("mean",), EDGES, is_check=True, is_selected=False),
         "edge_witness_en": Kind("", ("en",), ("witnesses.json",), is_check=True, is_selected=False),
     },
-    judges=(edge_objections,),
+    judges=(edge_discrepancies,),
     schemas={
         "edges.json": "benchwright.timed_edges/1",
         "witnesses.json": "benchwright.edge_witnesses/1",

@@ -20,9 +20,9 @@ from reports.page.model import gather_run
 from reports.page.not_passed import not_passed
 from reports.page.render import PAGE, render_pages
 from reports.record.measurement import Measurement
-from reports.rejudge.latency import latency_objections
-from reports.rejudge.missing import missing_objections
-from reports.rejudge.selected import selected_objections
+from reports.rejudge.latency import latency_discrepancies
+from reports.rejudge.missing import missing_discrepancies
+from reports.rejudge.selected import selected_discrepancies
 from reports.requirement_forms import read_set
 from reports.run.failed_tests import FailedTest, beyond_records, in_words
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
@@ -61,11 +61,11 @@ def judged_again(run: RunFolder) -> list[str]:
     """Return what the second judge says of what is asked, of what is missing and of the latencies."""
     manifest = json.loads((run.path / MANIFEST).read_text())
     records = [json.loads(line) for line in (run.path / MEASUREMENTS).read_text().splitlines()]
-    found, count = latency_objections(run.path, records)
+    found, count = latency_discrepancies(run.path, records)
     assert count == len(records)
     found += [
-        *selected_objections(run.path, manifest, records),
-        *missing_objections(run.path, manifest, records),
+        *selected_discrepancies(run.path, manifest, records),
+        *missing_discrepancies(run.path, manifest, records),
     ]
     return [each for each in found if ".err is not beside it" not in each]
 
@@ -151,7 +151,7 @@ def test_an_attempt_of_one_stack_that_has_gone_is_missed(tmp_path: Path) -> None
     (folder / "attempt-2").rmdir()
     manifest = json.loads((run.path / MANIFEST).read_text())
     manifest["attempts"] += [each for each in manifest["attempts"] if each["suite"].endswith("/user")][:1]
-    said = list(missing_objections(run.path, manifest, []))
+    said = list(missing_discrepancies(run.path, manifest, []))
     assert f"run.json: attempts: 3 of daq_replay/{TARGET}/user, its evidence has 1" in said
     loose = f"evidence/daq_replay/{TARGET}/kernel/attempt-1/recv.ndjson: a replay that no record names"
     assert loose in said

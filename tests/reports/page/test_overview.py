@@ -24,7 +24,7 @@ from reports.page.not_passed import NO_RECORD
 from reports.page.overview import overview_of
 from reports.page.render import PAGE, page_files, render, render_pages, write_page
 from reports.page.renewal import renew
-from reports.page.stalled import objections
+from reports.page.stalled import discrepancies
 from reports.record.histogram import Quantile, merge
 from reports.record.measurement import Limit, Subject, Uncertainty, margin_of
 from reports.run.folder import RunFolder
@@ -329,7 +329,7 @@ def test_show_prints_a_line_a_target(finalised: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.slow
 def test_a_stall_is_looked_for_in_the_replays_of_all_targets(run: RunFolder) -> None:
-    found = objections(run.path)
+    found = discrepancies(run.path)
     assert any(line.startswith("DAQ-033: fail") for line in found)
     [(_section, every), *_] = gather(run.path).sections
     titles = [group.title for each in every if isinstance(each, LatencySection) for group in each.groups]

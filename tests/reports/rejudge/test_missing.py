@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from reports.rejudge.missing import missing_objections
+from reports.rejudge.missing import missing_discrepancies
 from reports.rejudge.run import rejudge
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
 from reports.run.selected import SelectedFile, SelectedSuite
@@ -99,7 +99,7 @@ def write_output(run: Path, records: list[Json]) -> None:
 
 
 def said(run: Path) -> list[str]:
-    return list(missing_objections(run, manifest_of(run), records_of(run)))
+    return list(missing_discrepancies(run, manifest_of(run), records_of(run)))
 
 
 def without(*quantities: str) -> Callable[[Path], None]:
