@@ -57,7 +57,7 @@ def _lock_discrepancies(record: Record, locks: Sequence[Json]) -> Iterator[str]:
     if longest is not None:
         # Where it is not known when the log was looked at before, the lock may have been at any time.
         bound_s = longest.get("bound_s")
-        parts = {"look": longest["after_s"] if bound_s is None else bound_s}
+        parts = {"poll_interval": longest["after_s"] if bound_s is None else bound_s}
     yield from part_discrepancies(record, parts, SAYS)
     wanted = outcome_of(record, value, len(locks))
     if record["outcome"] != wanted:

@@ -23,6 +23,7 @@ from reports.rejudge.latency import latency_discrepancies
 from reports.rejudge.listed import listed_discrepancies
 from reports.rejudge.missing import broke_off, is_mask_on_two_way, missing_discrepancies
 from reports.rejudge.outcome import outcome_discrepancies
+from reports.rejudge.part_names import with_present_names
 from reports.rejudge.requirements import requirement_discrepancies
 from reports.rejudge.samples import sample_discrepancies
 from reports.rejudge.seal import seal_discrepancies
@@ -74,6 +75,7 @@ def rejudge(run: Path) -> RejudgeResult:
             problems.append(f"measurements.jsonl:{number}: {error}")
     try:
         manifest: dict[str, Any] = json.loads((run / "run.json").read_text("utf-8"))
+        records = [with_present_names(record) for record in records]
         for number, record in enumerate(records, start=1):
             where = f"measurements.jsonl:{number}: {record['requirement']}"
             contradicted += [f"{where}: {discrepancy}" for discrepancy in discrepancies(record)]

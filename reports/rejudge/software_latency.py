@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each device's software latency, worked out again from every round trip (docs/software-latency.md).
 
-Value, n, and what partners and quarters of the time add to U, exactly. The scatter of the trips is worked out
-another way, by means of blocks of turns, so that U agrees within a factor. Where the pairs contradict each
-other grossly the part for it has to be there.
+Value, n, and what other devices and quarters of the time add to U, exactly. The scatter of the trips is
+worked out another way, by means of blocks of turns, so that U agrees within a factor. Where the pairs
+contradict each other grossly the part for it has to be there.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def _of_device(
     found = _parts(place, rows, means, share, value, pairs)
     if every_cycle:
         left_over = math.ceil(_left_over(place, rows, weights, means))
-        found["partners"] = max(found["partners"], float(left_over))
+        found["device_dependence"] = max(found["device_dependence"], float(left_over))
     for name, said in parts.items():
         if name not in ("round_trips", "hardware") and (name not in found or abs(said - found[name]) > 1.5):
             yield f"part {name} of U is {said}, the round trips say {found.get(name)}"
@@ -256,7 +256,7 @@ def _of_device(
     else:  # pairs of one kind close in more ways than the contrasts of devices
         is_plain = len(order) == len(kinds) < len(pairs)
         have_to_be_zero = _contrasts(pairs) if is_plain else []
-    if "partners" not in parts and _is_gross(have_to_be_zero, means, pairs):
+    if "device_dependence" not in parts and _is_gross(have_to_be_zero, means, pairs):
         yield "the pairs contradict each other, and U has no part for it"
 
 
@@ -274,7 +274,7 @@ def _hardware_discrepancies(
 def _parts(
     place: int, rows: list[Vector], means: Vector, share: Vector, value: float, pairs: Sequence[Pair]
 ) -> dict[str, float]:
-    """Return what partners and quarters of the time add to U, in ns."""
+    """Return what other devices and quarters of the time add to U, in ns."""
     farthest = 0.0
     two = [index for index, row in enumerate(rows) if max(row) == 1]
     for index, row in enumerate(rows):
@@ -288,7 +288,7 @@ def _parts(
                 means[index] * (1 if place in own else -1) for index, own in zip(three, ends, strict=True)
             ]
             farthest = max(farthest, abs(sum(signed) / 2 - value))
-    found = {"partners": float(math.ceil(farthest))}
+    found = {"device_dependence": float(math.ceil(farthest))}
     if all(each.turns is not None for each in pairs):
         last = max(each.last_turn for each in pairs)
         moved = 0.0
@@ -301,7 +301,7 @@ def _parts(
                     return found
                 own.append(fmean(part))
             moved = max(moved, abs(_sum(share, own) - value))
-        found["stretches"] = float(math.ceil(moved))
+        found["block_variation"] = float(math.ceil(moved))
     return found
 
 

@@ -72,7 +72,11 @@ def test_the_lock_of_a_trial_in_steady_state_is_worked_out(run: RunFolder) -> No
     ("place", "value", "said"),
     [
         ("events.0.lock.after_s", 14.6, "value is 15.6, its locks say 14.6"),
-        ("events.0.lock.bound_s", 0.4, "parts of U are {'look': 2.4}, its locks say {'look': 0.4}"),
+        (
+            "events.0.lock.bound_s",
+            0.4,
+            "parts of U are {'poll_interval': 2.4}, its locks say {'poll_interval': 0.4}",
+        ),
         ("events.1.lock", None, "n is 2, its locks say 1"),
         ("events.1.at_s", 9.0, "before the lock after 'oscillator +200 ppm'"),
         ("clock", "ptp-software", "disturbance.json is of ptp-software"),

@@ -81,7 +81,7 @@ def test_what_was_measured_stands(
     run = made(tmp_path, turns, extra_ns)
     assert told(run) == ([], 5)
     parts = [part["name"] for record in records_of(run)[:3] for part in record["uncertainty"]["parts"]]
-    assert ("partners" in parts) == (extra_ns is not None)
+    assert ("device_dependence" in parts) == (extra_ns is not None)
 
 
 @pytest.mark.parametrize(("version", "stands"), [("0.2.1", False), ("0.2.2", True), (None, True)])
@@ -107,7 +107,7 @@ def test_a_contradiction_in_a_ring_is_in_u_since_0_2_2(
     assert (told(run.path)[0] == []) == stands
     records = records_of(run.path)
     for part in records[0]["uncertainty"]["parts"]:
-        part["value"] *= part["name"] != "partners"
+        part["value"] *= part["name"] != "device_dependence"
     (run.path / "measurements.jsonl").write_text(json.dumps(records[0]) + "\n")
     assert (told(run.path)[0] == []) != stands
     records[0]["uncertainty"]["parts"] = records[0]["uncertainty"]["parts"][:1]
@@ -146,13 +146,13 @@ def scatter(records: Records) -> None:
 def partners(records: Records) -> None:
     for record in records[:3]:
         record["uncertainty"]["parts"] = [
-            part for part in record["uncertainty"]["parts"] if part["name"] != "partners"
+            part for part in record["uncertainty"]["parts"] if part["name"] != "device_dependence"
         ]
 
 
 def smaller(records: Records) -> None:
     for part in records[0]["uncertainty"]["parts"]:
-        part["value"] //= 2 if part["name"] == "partners" else 1
+        part["value"] //= 2 if part["name"] == "device_dependence" else 1
 
 
 def sums(records: Records) -> None:
@@ -169,7 +169,7 @@ def sums(records: Records) -> None:
         (size, "SW-a: is of 1400 bytes, the round trips of 64"),
         (scatter, "SW-c: scatter is"),
         (partners, "the pairs contradict each other, and U has no part for it"),
-        (smaller, "SW-a: part partners of U is"),
+        (smaller, "SW-a: part device_dependence of U is"),
         (sums, "BENCH-ROUND-TRIPS: the difference is"),
     ],
 )

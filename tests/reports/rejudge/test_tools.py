@@ -263,7 +263,7 @@ def test_a_record_is_of_what_its_quantity_can_be(
         "lost": 0,
         "allowed_lost": allowed_lost,
         "limit": {"upper": 10, "lower": None},
-        "uncertainty": {"expanded": 1, "parts": [{"name": "look", "kind": "bound", "value": 1}]},
+        "uncertainty": {"expanded": 1, "parts": [{"name": "poll_interval", "kind": "bound", "value": 1}]},
         "margin": 4,
         "outcome": "pass",
     }
