@@ -21,10 +21,10 @@ from reports.daq_replay.record_replays import RecordReplays
 from reports.quantities import AXES, INSTRUMENT_CHECKS, QUANTITIES, SERIES
 from reports.record.histogram import Summary
 from reports.record.measurement import Measurement, Outcome, parse_utc
-from reports.run.asked import SKIPPED, UNTESTED
 from reports.run.folder import EVIDENCE, Records, RunFolder
 from reports.run.manifest import Manifest
 from reports.run.outcome import RunOutcome, outcome_of
+from reports.run.selected import SKIPPED, UNTESTED
 from reports.run.tally import effective, relative_margin, worst
 from reports.timed_edges.trial import FOLDER as EDGES_FOLDER
 from reports.tools.answers import StreamResult

@@ -38,7 +38,7 @@ def answers_of(text: str, kind: str, fields: tuple[str, ...], who: str) -> list[
             continue
         answer = json_line(line)
         if answer is None:
-            raise BenchError(f"{who}: says {line[:_SHOWN]!r}, which is no JSON object")
+            raise BenchError(f"{who}: says {line[:_SHOWN]!r}: invalid JSON")
         if answer.get("type") != kind:
             continue
         missing = [name for name in fields if name not in answer]

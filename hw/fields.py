@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 from hw.errors import ConfigError
@@ -25,6 +27,12 @@ def can_be_looked_up(host: str) -> bool:
     except UnicodeError:
         return False
     return True
+
+
+@cache
+def _warn(text: str) -> None:
+    """Say it once: a file is read several times in a run. Robot Framework takes it into its log."""
+    logging.getLogger(__name__).warning(text)
 
 
 class Fields:
@@ -52,6 +60,15 @@ class Fields:
                 )
         self._data: dict[str, object] = {str(key): value for key, value in items.items()}
         self._asked: set[str] = set()
+
+    def rename(self, old: str, new: str) -> None:
+        """Take a key by its name in version 0.2.1 as the one that it has now, with a warning."""
+        if old not in self._data:
+            return
+        if new in self._data:
+            raise ConfigError(f"{self.file}: {self._path(old)}: is {new} now, which is there, too")
+        _warn(f"{self.file}: {self._path(old)} is {new} now; the next version no longer knows the old name")
+        self._data[new] = self._data.pop(old)
 
     def _path(self, key: str) -> str:
         return f"{self.table}.{key}" if self.table else key

@@ -22,14 +22,14 @@ from hw.toml_file import read_toml
 from hw.tools import local_tool
 
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
-WAY_FILE = "provision.toml"
+RECIPE_FILE = "provision.toml"
 SCRIPTS = "provision"
 """Folder of a kind with what is brought to its targets."""
 ITEM_FIELDS = ("item", "status", "changed")
 
 
 @dataclass(frozen=True)
-class Way:
+class ProvisioningRecipe:
     """How a kind's `provision/` is run on its targets: `targets/KIND/provision.toml`, or what Linux needs."""
 
     folder: str = "/run/benchwright/provision"
@@ -41,20 +41,20 @@ class Way:
     machine: str = ""
     """Machine that they are built for, by a key of `hw.tools.BUILDS`."""
     files_besides: tuple[str, ...] = ()
-    """Files of other kinds that go into the same folder, by their way from `provision/`."""
+    """Files of other kinds that go into the same folder, by their path from `provision/`."""
 
 
-def load_way(kind_folder: Path) -> Way:
+def load_recipe(kind_folder: Path) -> ProvisioningRecipe:
     """Read how a kind is provisioned.
 
     Raises:
         ConfigError: Names file, key and what is allowed.
     """
-    path = kind_folder / WAY_FILE
+    path = kind_folder / RECIPE_FILE
     if not path.exists():
-        return Way()
+        return ProvisioningRecipe()
     fields = Fields(read_toml(path), str(path), "")
-    way = Way(
+    recipe = ProvisioningRecipe(
         fields.text("folder"),
         fields.words("command"),
         fields.words("tools", ""),
@@ -62,10 +62,10 @@ def load_way(kind_folder: Path) -> Way:
         fields.words("files_besides", ""),
     )
     fields.finish()
-    for name in way.files_besides:
+    for name in recipe.files_besides:
         if not (kind_folder / SCRIPTS / name).is_file():
             raise ConfigError(f"{path}: files_besides: {name!r}: there is no such file beside {SCRIPTS}/")
-    return way
+    return recipe
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Provisioner:
         """Describe the work; nothing is done yet."""
         self._node = node
         self._target = target
-        self._way = load_way(TARGETS / target.provisioning)
+        self._recipe = load_recipe(TARGETS / target.provisioning)
         self._copied = False
 
     def prepare(self, folder: Path) -> ProvisioningResult:
@@ -156,7 +156,7 @@ class Provisioner:
         said = self._verb("facts")
         facts = json_line(said)
         if facts is None:
-            raise BenchError(f"{self._node.name}: facts: {said[:60]!r} is no JSON object")
+            raise BenchError(f"{self._node.name}: facts: {said[:60]!r}: invalid JSON")
         return {key: value for key, value in facts.items() if key != "type"}
 
     def _items(self, verb: str, evidence: Path) -> list[dict[str, Any]]:
@@ -169,7 +169,7 @@ class Provisioner:
 
     def _verb(self, verb: str, ok_codes: tuple[int, ...] = (0,)) -> str:
         self._copy()
-        argv = [*self._way.command, "--interface", self._target.test_interface, verb]
+        argv = [*self._recipe.command, "--interface", self._target.test_interface, verb]
         done = self._node.run(argv, timeout_s=60.0, check=False)
         if done.exit_code not in ok_codes:
             detail = (done.stderr.strip() or done.stdout.strip())[-500:]
@@ -185,8 +185,8 @@ class Provisioner:
         folder = TARGETS / self._target.provisioning / SCRIPTS
         if not folder.is_dir():
             raise BenchError(f"target {self._target.kind}: no folder {folder.relative_to(TARGETS.parent)}")
-        tools = [local_tool(name, self._way.machine) for name in self._way.tools]
-        besides = [folder / name for name in self._way.files_besides]
+        tools = [local_tool(name, self._recipe.machine) for name in self._recipe.tools]
+        besides = [folder / name for name in self._recipe.files_besides]
         for file in (*sorted(folder.iterdir()), *besides, *tools):
-            self._node.put(file, f"{self._way.folder}/{file.name}")
+            self._node.put(file, f"{self._recipe.folder}/{file.name}")
         self._copied = True

@@ -52,7 +52,7 @@ class LinkSpec:
     """A cable between two ends, nodes or switches."""
 
     name: str
-    ends: tuple[str, str]
+    endpoints: tuple[str, str]
     rate_mbps: int | None
     """None: of a virtual bench, where a frame by itself passes at once."""
     length_m: float
@@ -64,7 +64,7 @@ class LinkSpec:
 
     def other(self, end: str) -> str:
         """Return the other end."""
-        return self.ends[1] if end == self.ends[0] else self.ends[0]
+        return self.endpoints[1] if end == self.endpoints[0] else self.endpoints[0]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class TopologySpec:
         if start == end:
             return ()
         for link in self.links.values():
-            if start in link.ends and link.name != came_by:
+            if start in link.endpoints and link.name != came_by:
                 rest = self._way(link.other(start), end, link.name)
                 if rest is not None:
                     return (link, *rest)
@@ -99,7 +99,7 @@ class TopologySpec:
             if each.rate_mbps is not None:
                 said = f"{each.rate_mbps} Mbit/s, {each.length_m:g} m of {each.ns_per_m:g} ns/m, transceivers"
                 said += f" {each.phy_latency_ns} ns, ± {each.uncertainty_ns:g} ns"
-            found[f"link {each.name}"] = f"{' to '.join(each.ends)}: {said}"
+            found[f"link {each.name}"] = f"{' to '.join(each.endpoints)}: {said}"
         return found
 
 
@@ -117,8 +117,8 @@ def read_topology(table: Fields | None, nodes: Collection[str], is_virtual: bool
     if table is None:
         return None
     switches = {name: _switch(name, each) for name, each in table.table_of("switches", optional=True).items()}
-    ends = sorted({*nodes, *switches})
-    links = {name: _link(name, each, ends, is_virtual) for name, each in table.table_of("links").items()}
+    endpoints = sorted({*nodes, *switches})
+    links = {name: _link(name, each, endpoints, is_virtual) for name, each in table.table_of("links").items()}
     table.finish()
     _check_tree(table, switches, links)
     return TopologySpec(switches, links)
@@ -135,7 +135,7 @@ def check_connected(file: Path, topology: TopologySpec, users: Mapping[str, str]
     Raises:
         ConfigError: Names file and field.
     """
-    linked = {end for link in topology.links.values() for end in link.ends}
+    linked = {end for link in topology.links.values() for end in link.endpoints}
     first = next(iter(users), "")
     for node, field in users.items():
         where = f"{file}: benchwright.topology.links: must connect node {node!r} (benchwright.{field})"
@@ -157,9 +157,11 @@ def _switch(name: str, table: Fields) -> SwitchSpec:
 
 
 def _link(name: str, table: Fields, known: list[str], is_virtual: bool) -> LinkSpec:
-    ends = table.texts("ends", known)
-    if len(ends) != 2 or ends[0] == ends[1]:
-        raise ConfigError(f"{table.file}: {table.table}.ends: must be two different ends, found {list(ends)}")
+    table.rename("ends", "endpoints")
+    endpoints = table.texts("endpoints", known)
+    if len(endpoints) != 2 or endpoints[0] == endpoints[1]:
+        found = f"must be two different ones, found {list(endpoints)}"
+        raise ConfigError(f"{table.file}: {table.table}.endpoints: {found}")
     if is_virtual:
         rate_mbps, length_m = _no_cable(table), 0.0
     else:
@@ -170,7 +172,7 @@ def _link(name: str, table: Fields, known: list[str], is_virtual: bool) -> LinkS
         ns_per_m, differs_ns_per_m = table.number("ns_per_m", 3.3, 10), 0.0
     spec = LinkSpec(
         table.check_name("(name)", name),
-        (ends[0], ends[1]),
+        (endpoints[0], endpoints[1]),
         rate_mbps,
         length_m,
         ns_per_m,
@@ -200,23 +202,25 @@ def _check_tree(table: Fields, switches: Mapping[str, SwitchSpec], links: Mappin
             end = parts[end]
         return end
 
-    by_ends: dict[frozenset[str], str] = {}
+    by_endpoints: dict[frozenset[str], str] = {}
     by_end: dict[str, str] = {}
     for link in links.values():
         where = f"{table.file}: {table.table}.links.{link.name}"
-        one, other = link.ends
-        twin = by_ends.setdefault(frozenset(link.ends), link.name)
+        one, other = link.endpoints
+        twin = by_endpoints.setdefault(frozenset(link.endpoints), link.name)
         if twin != link.name:
-            raise ConfigError(f"{where}.ends: must be others than those of link {twin!r}")
-        for end in link.ends:
+            raise ConfigError(f"{where}.endpoints: must be others than those of link {twin!r}")
+        for end in link.endpoints:
             before = by_end.setdefault(end, link.name)
             if before != link.name and end not in switches:
                 raise ConfigError(
-                    f"{where}.ends: {end!r} has link {before!r} already; only a switch can have more than"
-                    f" one, list it under {table.table}.switches"
+                    f"{where}.endpoints: {end!r} has link {before!r} already; only a switch can have more"
+                    f" than one, list it under {table.table}.switches"
                 )
         if part(one) == part(other):
-            raise ConfigError(f"{where}.ends: must not close a loop: {one!r} and {other!r} are connected")
+            raise ConfigError(
+                f"{where}.endpoints: must not close a loop: {one!r} and {other!r} are connected"
+            )
         parts[part(one)] = part(other)
     for name in switches:
         if name not in by_end:

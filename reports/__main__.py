@@ -29,17 +29,17 @@ from reports.page.not_passed import not_passed
 from reports.page.overview import Overview, overview_of
 from reports.page.render import PAGE, render_pages, write_page
 from reports.page.renewal import renew
-from reports.page.stalled import objections
+from reports.page.stalled import discrepancies
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.rejudge.seal import sealed_by
-from reports.run.asked import SKIPPED, State
 from reports.run.benches import BENCHES, TrustedSeals
 from reports.run.files import write_file_list
 from reports.run.folder import MANIFEST, RunFolder, named_run, newer_words
 from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.outcome import BAD_INPUT, NEXT_STEPS, outcome_of
 from reports.run.seal import SEAL, bench_key, fingerprint, key_file
+from reports.run.selected import SKIPPED, State
 from reports.units import format_value
 
 PIPE_CLOSED = 128 + 13
@@ -195,9 +195,9 @@ def _verify_run(run: Path, named: bool, seals: TrustedSeals | None) -> int:
         found = rejudge(run)
         problems = list(found.problems)
         manifest = RunFolder.open(run).manifest
-        objection = seals.objection(run, manifest) if seals is not None else ""
-        if objection and objection not in problems:
-            problems.append(objection)
+        discrepancy = seals.discrepancy(run, manifest) if seals is not None else ""
+        if discrepancy and discrepancy not in problems:
+            problems.append(discrepancy)
         pages = ""
         if not problems:
             problems, pages = pages_differ(run)
@@ -346,7 +346,7 @@ def _show_targets(overview: Overview) -> None:
 
 
 def _stalled(options: argparse.Namespace) -> int:
-    found = objections(options.run)
+    found = discrepancies(options.run)
     for line in found:
         print(line)
     if not found:

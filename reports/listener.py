@@ -32,7 +32,6 @@ from robot.version import VERSION
 from reports.durable import replace_file
 from reports.errors import ReportError, RunFolderError
 from reports.record.measurement import Outcome
-from reports.run.asked import SkippedTest, asked_suite, chosen_stack, suite_name, with_asked, with_skipped
 from reports.run.current import set_current_run, take_at_end, take_judged, take_left_out, take_progress
 from reports.run.failed_tests import MESSAGE_MAX, SIGNAL_MARK, FailedTest
 from reports.run.files import write_file_list
@@ -42,6 +41,14 @@ from reports.run.outcome import outcome_of
 from reports.run.provenance import OWN_NAME, commit_of, host_facts, source_of
 from reports.run.robot_variable import robot_variable
 from reports.run.seal import bench_key, key_file, seal
+from reports.run.selected import (
+    SkippedTest,
+    chosen_stack,
+    selected_suite,
+    suite_name,
+    with_selected,
+    with_skipped,
+)
 from reports.run.xunit import note_outcome
 
 _robot_api: Any = import_module("robot.api")  # no types of its own
@@ -85,7 +92,7 @@ class Listener:
         self._interrupted: str | None = None
         self._stopped_after: str | None = None
         self._asked: dict[tuple[str, str | None, str], str] = {}
-        self._asked_any: dict[tuple[str, str | None], str] = {}
+        self._selected_any: dict[tuple[str, str | None], str] = {}
         self._outcome: Outcome | None = None
 
     def start_suite(self, data: Any, _result: Any) -> None:
@@ -153,7 +160,7 @@ class Listener:
         for requirement in {*_requirements(tags, dict(result.metadata)), *map(str.upper, judged)}:
             self._asked[robot_variable(TARGET), self._stack_of(data.parent), requirement] = name
         if any(tag.lower() == MEASUREMENT_TAG for tag in tags):
-            self._asked_any[robot_variable(TARGET), self._stack_of(data.parent)] = name
+            self._selected_any[robot_variable(TARGET), self._stack_of(data.parent)] = name
 
     def _note_failed(self, suite: Any, name: str, result: Any) -> FailedTest:
         """Keep what a test of a suite, or the suite's teardown, has failed with."""
@@ -167,17 +174,17 @@ class Listener:
         source = suite.source
         if self._run is None or source is None:
             return None
-        asked = self._run.manifest.asked or ()
-        return chosen_stack(asked, robot_variable(TARGET), suite_name(Path(source)), robot_variable(STACK))
+        selected = self._run.manifest.asked or ()
+        return chosen_stack(selected, robot_variable(TARGET), suite_name(Path(source)), robot_variable(STACK))
 
     def _note_skipped(self, data: Any, result: Any, judged: Collection[str]) -> None:
         """Keep why a test was skipped; before it began, it would have judged what it names, else anything."""
         run, source = self._run, data.parent.source
         if run is None or run.finalised or source is None:
             return
-        asked, target, suite = run.manifest.asked or (), robot_variable(TARGET), suite_name(Path(source))
+        selected, target, suite = run.manifest.asked or (), robot_variable(TARGET), suite_name(Path(source))
         stack = self._stack_of(data.parent)
-        asks = asked_suite(asked, target, suite, stack)
+        asks = selected_suite(selected, target, suite, stack)
         ids = asks.requirements if asks else ()
         named = {*_requirements([str(tag) for tag in result.tags], dict(result.metadata))}
         named |= {requirement.upper() for requirement in judged}
@@ -189,7 +196,7 @@ class Listener:
             reason,
             tuple(requirement for requirement in ids if requirement.upper() in named),
         )
-        run.update(asked=with_skipped(asked, target, suite, test, stack))
+        run.update(asked=with_skipped(selected, target, suite, test, stack))
 
     def end_suite(self, data: Any, result: Any) -> None:
         """Note an interrupted setup, and a teardown that failed: its tests have ended, and may have passed.
@@ -241,7 +248,7 @@ class Listener:
             set_current_run(None)
             self._step("collect Robot's files", lambda: self._collect(run))
             self._step("count", lambda: self._count(run))
-            self._step("check the measurements", lambda: self._check_asked(run))
+            self._step("check the measurements", lambda: self._check_selected(run))
             self._step("note the problems", lambda: self._note_problems(run))
             self._step("close the manifest", run.close)
             self._step("say how it came out", lambda: self._say_outcome(run))
@@ -295,7 +302,7 @@ class Listener:
             print(f"[ WARN ] the run is not sealed: {error}", file=sys.__stderr__, flush=True)
         run.finalise()
 
-    def _check_asked(self, run: RunFolder) -> None:
+    def _check_selected(self, run: RunFolder) -> None:
         """Hold what the passed tests name, and their keywords judge, against what was recorded.
 
         A test that hides the error of a keyword, as by TRY, passes nothing.
@@ -319,7 +326,7 @@ class Listener:
                 f"no record of {shown}, though {tests!r} passed ({len(missing)} in all)",
             )
         measured = {(target, stack) for target, stack, _requirement in recorded}
-        for place, test in self._asked_any.items():
+        for place, test in self._selected_any.items():
             if place not in measured:
                 self._problem(
                     "check the measurements",
@@ -355,10 +362,10 @@ def _note_suites(run: RunFolder, suite: Any) -> None:
 
     What an earlier execution in the same folder has skipped is not in its `output.xml` any more.
     """
-    asked = tuple(replace(each, skipped=()) for each in run.manifest.asked or ())
+    selected = tuple(replace(each, skipped=()) for each in run.manifest.asked or ())
     for target, stack, source in _suites_of_targets(suite):
-        asked = with_asked(asked, target, suite_name(source), stack=stack)
-    run.update(asked=asked, left_out=take_left_out())
+        selected = with_selected(selected, target, suite_name(source), stack=stack)
+    run.update(asked=selected, left_out=take_left_out())
 
 
 def _of(target: str, stack: str | None) -> str:

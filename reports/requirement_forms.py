@@ -21,7 +21,7 @@ from reports.quantities import AXES
 from reports.record.measurement import Limit
 from reports.requirement_keys import COUNT, LOST_PERCENT, MASK, Key, Keys, optional, text, whole
 from reports.requirements import ROLES, Requirement, RequirementSet
-from reports.run.asked import KEPT
+from reports.run.selected import KEPT
 from reports.units import NS_PER_US
 
 SCHEMA = "benchwright.requirements/2"

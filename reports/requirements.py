@@ -50,7 +50,7 @@ class Part:
         """Say whether a record is a measurement of this part."""
         return record.quantity in self.quantities and self.statistic in ("", record.statistic)
 
-    def objection(self, record: Measurement) -> str:
+    def discrepancy(self, record: Measurement) -> str:
         """Return why a record was judged by less than the file asks; empty: it was not."""
         limit = record.limit.upper
         if self.upper is not None and (limit is None or limit > self.upper):
@@ -131,7 +131,7 @@ class Requirement:
             parts.append(Part(f"mask {self.mask}", tuple(sorted(MASK_QUANTITIES)), "", None, subject=subject))
         return tuple(parts)
 
-    def objection_to(self, kept: Requirement) -> str:
+    def discrepancy_with(self, kept: Requirement) -> str:
         """Return why what was judged by another requirement of this id was judged by less than this one asks.
 
         Of what no record says: the share that may be lost, the mask, and from which to which tau. Empty: it

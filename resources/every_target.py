@@ -53,9 +53,9 @@ from typing import Any
 from hw.errors import CapabilityError, ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
-from reports.run.asked import suite_name
 from reports.run.current import set_left_out
 from reports.run.left_out import LeftOut
+from reports.run.selected import suite_name
 from reports.timed_edges.capability import METHODS
 from resources.clock_sync.settings import STACKS, StackSpec, load_stacks
 from resources.clock_sync.stack_tests import STACK_TAG, make_stack_tests

@@ -2,7 +2,7 @@
 """The network stacks of a kind of target, and how one is put on: `targets/KIND/stack/NAME.toml`.
 
     schema = "benchwright.network_stack/1"
-    ends = "both"                              # who has it: the "target" (left out), or all of a replay
+    endpoints = "both"                         # who has it: the "target" (left out), or all of a replay
     transports = "udp"                         # of the streams that it carries; left out: every one
     message_max_bytes = 1400                   # of the messages that it carries; left out: any
     arguments = "--burst 8"                    # of bw-traffic on the target, behind its own; left out: none
@@ -15,7 +15,7 @@
     [environment]                              # of bw-traffic; left out: as it is there
     USER_SOCKET = "$folder/user.sock"
 
-    [put_on]                                   # left out: nothing has to be done
+    [install]                                  # left out: nothing has to be done
     folder = "/run/benchwright/stack"          # on the target
     files = "user.sh ../provision/json.sh"     # what is brought there, by its way from this file
     tools = "bw-user"                          # native tools that are brought there, too; left out: none
@@ -35,7 +35,7 @@
     #delivered_bytes = "frames.bytes_in"       # in place of these two, where messages have no frames of their
                                                # own: the number in it of bytes of IP packets that have come
 
-`$folder` is the stack's folder on the node, that of `put_on` where there is one; of a stack with both ends
+`$folder` is the stack's folder on the node, that of `install` where there is one; of a stack with both ends
 each node has its own. `$interface` is the node's on the test network. Both stand for that in `command`, in
 all arguments and in the values of `[environment]`.
 
@@ -79,8 +79,8 @@ BYTES_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class PutOn:
-    """How a stack is put on a machine, and taken off: see the module."""
+class Install:
+    """How a stack is installed on a machine, and taken off: see the module."""
 
     folder: str
     files: tuple[str, ...]
@@ -122,7 +122,7 @@ class NetworkStack:
 
     Attributes:
         path: Its file.
-        ends: Who has it: TARGET, the target alone, or BOTH, every node that takes part in a replay.
+        endpoints: Who has it: TARGET, the target alone, or BOTH, every node that takes part in a replay.
         transports: Of the streams that it carries; None: every one.
         message_max_bytes: Of the messages that it carries; None: any.
         arguments: Of a program that uses it.
@@ -130,7 +130,7 @@ class NetworkStack:
         message_arguments: Of bw-rtdip, by which single messages go over RTDiP; none: they go over UDP.
         message_receive_arguments: Of bw-rtdip that receives single messages on the target, besides.
         environment: Of a program that uses it.
-        put_on: None: nothing has to be done.
+        install: None: nothing has to be done.
         preload: Libraries that are loaded into such a program, by name or by their path on the target.
         service: None: none.
         proof: None: what it has carried cannot be asked.
@@ -142,9 +142,9 @@ class NetworkStack:
     message_max_bytes: int | None = None
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    put_on: PutOn | None = None
+    install: Install | None = None
     preload: tuple[str, ...] = ()
-    ends: str = TARGET
+    endpoints: str = TARGET
     service: Service | None = None
     proof: Proof | None = None
     receive_arguments: tuple[str, ...] = ()
@@ -153,8 +153,8 @@ class NetworkStack:
 
     def folder_on(self, node_name: str) -> str:
         """Return the stack's folder on a node: nodes that are namespaces share the machine's file system."""
-        folder = FOLDER_ON_NODE if self.put_on is None else self.put_on.folder
-        return f"{folder}/{node_name}" if self.ends == BOTH else folder
+        folder = FOLDER_ON_NODE if self.install is None else self.install.folder
+        return f"{folder}/{node_name}" if self.endpoints == BOTH else folder
 
     def words(self, words: Sequence[str], node_name: str, interface: str) -> list[str]:
         """Return words of the stack's file with a node's folder and interface in them."""
@@ -278,6 +278,8 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
         raise error(f"{path}: no network stack {name!r} of this kind of target; there are: {there}")
     table = Fields(read_toml(path), str(path), "")
     table.text("schema", choices=(SCHEMA,))
+    table.rename("ends", "endpoints")
+    table.rename("put_on", "install")
     stack = NetworkStack(
         name=name,
         path=path,
@@ -290,9 +292,9 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
         message_arguments=table.words("message_arguments", ""),
         message_receive_arguments=table.words("message_receive_arguments", ""),
         environment=table.texts_of("environment"),
-        put_on=_put_on(table.child("put_on", optional=True)),
+        install=_install(table.child("install", optional=True)),
         preload=table.words("preload", ""),
-        ends=table.text("ends", TARGET, choices=(TARGET, BOTH)),
+        endpoints=table.text("endpoints", TARGET, choices=(TARGET, BOTH)),
         service=_service(table.child("service", optional=True)),
         proof=_proof(table.child("proof", optional=True)),
     )
@@ -302,10 +304,10 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
     return stack
 
 
-def _put_on(table: Fields | None) -> PutOn | None:
+def _install(table: Fields | None) -> Install | None:
     if table is None:
         return None
-    way = PutOn(
+    install = Install(
         folder=table.text("folder"),
         files=table.words("files"),
         command=table.words("command"),
@@ -313,7 +315,7 @@ def _put_on(table: Fields | None) -> PutOn | None:
         machine=table.text("machine", ""),
     )
     table.finish()
-    return way
+    return install
 
 
 def _service(table: Fields | None) -> Service | None:

@@ -37,7 +37,7 @@ def stack_interfaces(
         target_node: Of the consumer of the replays.
         interface: Of the target under test.
     """
-    if network.ends != BOTH:
+    if network.endpoints != BOTH:
         return {node_name: interface}
     others = {producer.node: "" for producer in spec.producers.values()} | {target_node: ""}
     return others | {node_name: interface}
@@ -64,23 +64,23 @@ def network_stack_on(
         for node_name, named in interfaces.items():
             interface = named or interface_on(bench, node_name)
             if node_name == under_test:
-                on.enter_context(_put_on(stack, bench.node(node_name), interface, folder))
+                on.enter_context(_install(stack, bench.node(node_name), interface, folder))
             on.enter_context(_service(stack, bench, node_name, interface, folder))
         yield
 
 
 @contextmanager
-def _put_on(stack: NetworkStack, node: Node, interface: str, folder: Path) -> Generator[None, None, None]:
-    way = stack.put_on
-    if way is None:
+def _install(stack: NetworkStack, node: Node, interface: str, folder: Path) -> Generator[None, None, None]:
+    install = stack.install
+    if install is None:
         yield
         return
     there = stack.folder_on(node.name)
-    for file in way.files:
+    for file in install.files:
         source = (stack.path.parent / file).resolve()
         node.put(source, f"{there}/{source.name}")
-    for tool in way.tools:
-        source = local_tool(tool, way.machine)
+    for tool in install.tools:
+        source = local_tool(tool, install.machine)
         node.put(source, f"{there}/{source.name}")
     _call(stack, node, interface, "restore")
     try:
@@ -93,8 +93,8 @@ def _put_on(stack: NetworkStack, node: Node, interface: str, folder: Path) -> Ge
 
 
 def _call(stack: NetworkStack, node: Node, interface: str, verb: str) -> str:
-    assert stack.put_on is not None
-    argv = [*stack.words(stack.put_on.command, node.name, interface), "--interface", interface, verb]
+    assert stack.install is not None
+    argv = [*stack.words(stack.install.command, node.name, interface), "--interface", interface, verb]
     done = node.run(argv, timeout_s=VERB_S, check=False)
     said = (done.stderr.strip() or done.stdout.strip())[-500:]
     if done.exit_code == EXIT_MISSING:

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from hw.steal import stolen_s
-from reports.run.asked import suite_name
 from reports.run.robot_variable import robot_variable
+from reports.run.selected import suite_name
 
 RESOURCES = Path(__file__).resolve().parent
 FURTHER_REPLAYS = "Further replays"

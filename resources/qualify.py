@@ -28,7 +28,6 @@ from hw.reservation import reserve
 from hw.scratch import remove_orphans, scratch_folder
 from hw.virtual.prepare import missing, prepare
 from reports.errors import ReportError
-from reports.run.asked import unmeasured
 from reports.run.folder import RESULTS, RunFolder
 from reports.run.outcome import (
     BAD_INPUT,
@@ -41,6 +40,7 @@ from reports.run.outcome import (
     RunOutcome,
     outcome_of,
 )
+from reports.run.selected import unmeasured
 from resources.every_target import NETWORK_STACKS, TARGETS, load_kind_suites, require_stacks
 from resources.keep_run import keep_run
 from resources.profiles import load_profile

@@ -14,7 +14,7 @@ from reports.requirements import RequirementSet
 def load_requirements_file(path: Path, quantity: str, *more: str, needs: str = "") -> RequirementSet:
     """Read a requirements file of one form for all suites (reports/requirement_forms.py).
 
-    To read it is not to ask for what is in it: that is `resources/asking.py`.
+    To read it is not to ask for what is in it: that is `resources/requirement_scope.py`.
 
     Args:
         path: The TOML file.

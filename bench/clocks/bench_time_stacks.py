@@ -35,7 +35,7 @@ from hw.drivers.labgrid_api import register_all
 from hw.errors import MeasurementError
 from hw.session import Bench, open_bench
 from reports.clock_sync.capability import STATED_BOUND_STATISTICS
-from reports.clock_sync.told_bound import median_size_ns
+from reports.clock_sync.reported_bound import median_size_ns
 from reports.record.histogram import Summary
 from reports.requirements import Requirement
 from resources.clock_sync.kind import load_clock_kind

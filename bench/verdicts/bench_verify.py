@@ -283,7 +283,7 @@ def is_named(run: Path, seals: TrustedSeals | None, *, pages: bool) -> bool:
             return True
         folder = RunFolder.open(run)
         folder.records()
-        if seals is not None and seals.objection(run, folder.manifest):
+        if seals is not None and seals.discrepancy(run, folder.manifest):
             return True
         return bool(rejudge(run).problems) or (pages and bool(pages_differ(run)[0]))
     except (ReportError, OSError):
@@ -307,7 +307,7 @@ def counted(change: Change, sound: Path, work: Path, keys: dict[str, Ed25519Priv
                 continue
         if hand == "stranger":
             # The judgement does not know by whose key a run is sealed: that of `bench` is taken below.
-            named["stranger_known"] = bool(seals.objection(work, RunFolder.open(sound).manifest))
+            named["stranger_known"] = bool(seals.discrepancy(work, RunFolder.open(sound).manifest))
             continue
         unknown = is_named(work, None, pages=is_page)
         named |= {f"{hand}_unknown": unknown, f"{hand}_known": unknown or is_named(work, seals, pages=False)}

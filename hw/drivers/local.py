@@ -91,7 +91,7 @@ class LocalNode:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
         except subprocess.TimeoutExpired as error:
-            raise BenchError(f"{self.name}: {' '.join(argv)}: no end after {timeout_s:g} s") from error
+            raise BenchError(f"{self.name}: {' '.join(argv)}: timed out after {timeout_s:g} s") from error
         except OSError as error:
             raise BenchError(f"{self.name}: {' '.join(argv)}: {error.strerror}") from error
         completed = CommandResult(tuple(argv), done.returncode, done.stdout, done.stderr)

@@ -257,7 +257,8 @@ class SshNode:
             )
         except subprocess.TimeoutExpired as error:
             lost = "" if self._driver.answers() else ": its SSH server does not answer any more"
-            raise BenchError(f"{self.name}: {' '.join(argv)}: no end after {timeout_s:g} s{lost}") from error
+            said = f"{self.name}: {' '.join(argv)}: timed out after {timeout_s:g} s{lost}"
+            raise BenchError(said) from error
         except ExecutionError as error:
             raise BenchError(f"{self.name}: no connection by SSH: {error}") from error
         out, err = ([text.rstrip("\r") for text in lines] for lines in (out, err))

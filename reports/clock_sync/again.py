@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from reports.rejudge.again import Again, Kind
-from reports.rejudge.clock_step import clock_step_objections
-from reports.rejudge.clock_sync import clock_sync_objections
-from reports.rejudge.clock_witnesses import clock_witness_objections
-from reports.rejudge.lock_time import lock_time_objections
-from reports.rejudge.masks import mask_objections
-from reports.rejudge.path_shift import path_shift_objections
-from reports.rejudge.told_bound import told_bound_objections
+from reports.rejudge.clock_step import clock_step_discrepancies
+from reports.rejudge.clock_sync import clock_sync_discrepancies
+from reports.rejudge.clock_witnesses import clock_witness_discrepancies
+from reports.rejudge.lock_time import lock_time_discrepancies
+from reports.rejudge.masks import mask_discrepancies
+from reports.rejudge.path_shift import path_shift_discrepancies
+from reports.rejudge.reported_bound import reported_bound_discrepancies
 
 CLOCK = ("trial.json", "filtered.ndjson", "two-way-target.ndjson", "disturbance.json")
 MASK = ("mask.csv",)
@@ -34,18 +34,18 @@ AGAIN = Again(
         "u_width": Kind("", ("median",), CLOCK),
         "reads_left_out": Kind("ppm", ("share",), CLOCK),
         "holdover_rate": Kind("ppb", ("slope",), CLOCK),
-        "clock_step": Kind("ns", ("nearest",), CLOCK, is_check=True, is_asked=False),
-        "clock_witness_difference": Kind("ns", ("mean",), CLOCK, is_check=True, is_asked=False),
-        "path_shift": Kind("ns", ("mean",), CLOCK, is_check=True, is_asked=False),
+        "clock_step": Kind("ns", ("nearest",), CLOCK, is_check=True, is_selected=False),
+        "clock_witness_difference": Kind("ns", ("mean",), CLOCK, is_check=True, is_selected=False),
+        "path_shift": Kind("ns", ("mean",), CLOCK, is_check=True, is_selected=False),
     },
     judges=(
-        clock_sync_objections,
-        mask_objections,
-        clock_step_objections,
-        clock_witness_objections,
-        path_shift_objections,
-        lock_time_objections,
-        told_bound_objections,
+        clock_sync_discrepancies,
+        mask_discrepancies,
+        clock_step_discrepancies,
+        clock_witness_discrepancies,
+        path_shift_discrepancies,
+        lock_time_discrepancies,
+        reported_bound_discrepancies,
     ),
     schemas={
         "disturbance.json": "benchwright.clock_disturbance/1",

@@ -30,7 +30,7 @@ class SeriesPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldError:
+class ReportedError:
     """What a clock told of its error, in one of its two forms, and how that held.
 
     Attributes:
@@ -57,8 +57,8 @@ class DeviceBound:
 
     checked: int
     without: int
-    interval: ToldError
-    u: ToldError | None
+    interval: ReportedError
+    u: ReportedError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +172,13 @@ def _device_bound(reader: Reader) -> DeviceBound | None:
     return DeviceBound(checked, without, _told_error(told, "bound", checked), u)
 
 
-def _told_error(told: Reader, name: str, checked: int) -> ToldError:
+def _told_error(told: Reader, name: str, checked: int) -> ReportedError:
     missed, beyond = told.get(f"{name}_missed", int), told.get(f"{name}_missed_beyond_window", int)
     if not 0 <= beyond <= missed <= checked:
         raise RecordError(
             f"{told.where}: need bound_checked >= {name}_missed >= {name}_missed_beyond_window >= 0"
         )
-    return ToldError(missed, beyond, told.summary(name))
+    return ReportedError(missed, beyond, told.summary(name))
 
 
 def _point(row: object, where: str) -> SeriesPoint:

@@ -68,7 +68,8 @@ CAPABILITY = Capability(
         "two_way": "Half the shortest round trip of two-way time transfer: no exchange can tell how it "
         "divides.",
         "two_way_time_server": "The same, of the time server's clock.",
-        "look": "Time between two looks at the servo's log: it may have locked right after the first.",
+        "poll_interval": "Time between two looks at the servo's log: it may have locked right after the "
+        "first.",
         "reference": "What the reference states of its own error: half the shortest round trip of its "
         "calibration, and how well its line is known.",
         "timecard_certificate": "The reference card's uncertainty against its time server, from its "

@@ -108,7 +108,7 @@ def lock_time_measurement(
     parts: list[UncertaintyPart] = []
     if longest is not None:
         bound_s = longest.after_s if longest.bound_s is None else longest.bound_s
-        parts.append(UncertaintyPart("look", "bound", bound_s))
+        parts.append(UncertaintyPart("poll_interval", "bound", bound_s))
     uncertainty = Uncertainty.from_parts(parts)
     value = None if longest is None else longest.after_s
     verdict = judge(

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from scipy.special import stdtrit
 
-from reports.clock_sync.hearing import silence_causes
+from reports.clock_sync.server_replies import silence_causes
 from reports.clock_sync.trial import ClockTrial
 from reports.errors import RecordError
 from reports.record.context import Context, Sample, build_record

@@ -68,7 +68,7 @@ class Servo:
 
 
 @dataclass(frozen=True)
-class Hearing:
+class ServerReplies:
     """The log by which a stack shows that it heard its server while the trial was measured.
 
     Attributes:
@@ -124,7 +124,7 @@ class TrialFacts:
     asymmetry_ns: Number | None = omit_none()  # noqa: RUF009 - it returns a field
     remarks: tuple[str, ...] = ()
     device: str = "realtime"
-    hearing: Hearing | None = omit_none()  # noqa: RUF009 - it returns a field
+    hearing: ServerReplies | None = omit_none()  # noqa: RUF009 - it returns a field
     schema: str = SCHEMA
 
 

@@ -16,7 +16,7 @@ for which an answer is invalid, or whose stack did not hear its server. None of 
 from __future__ import annotations
 
 from reports.clock_sync.answers import ClockCompare
-from reports.clock_sync.hearing import invalid_causes
+from reports.clock_sync.server_replies import invalid_causes
 from reports.clock_sync.trial import ClockTrial
 from reports.clock_sync.two_way_reference import TWO_WAY
 from reports.record.context import Context, Sample, build_record

@@ -87,7 +87,7 @@ def in_guard_band(record: Measurement) -> bool:
     return own and record.n >= record.n_required and record.reason == judged.reason
 
 
-def objection(candidate: Candidate) -> str:
+def discrepancy(candidate: Candidate) -> str:
     """Return why an attempt is not valid, leaving simulation aside; empty: it is."""
     record = candidate.record
     if record.outcome in ("fail", "unset"):
@@ -111,7 +111,7 @@ def decide(candidates: Sequence[Candidate], waivers: Waivers) -> Decision:
     contradicted = False
     for number, each in enumerate(candidates, start=1):
         waiver = waivers.setting_aside(each.record, each.run_id, each.number_in_run)
-        against = objection(each)
+        against = discrepancy(each)
         role: Role = "not valid"
         why = against
         if waiver is not None:

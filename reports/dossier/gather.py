@@ -55,9 +55,9 @@ from reports.record.codec import to_json
 from reports.record.measurement import parse_utc
 from reports.requirement_forms import read_set
 from reports.requirements import Requirement, RequirementSet, merged, requirements_for
-from reports.run.asked import AskedRequirement, AskedSuite, asked_by_stack, asked_of
-from reports.run.asked_before import asked_in
 from reports.run.benches import TrustedSeals, read_benches, read_fingerprint, seal_of
+from reports.run.selected import SelectedRequirement, SelectedSuite, selected_by_stack, selected_of
+from reports.run.selected_before import selected_in
 
 _ID_DIGITS = 12
 _KEPT_APART = ("instruments", "wiring")
@@ -176,11 +176,11 @@ def _target(
     bench: str, name: str, sources: Sequence[Source], sets: Sequence[RequirementSet], waivers: Waivers
 ) -> Target:
     own = [source for source in sources if (bench, name) in source.targets()]
-    wanted = {source.run_id: asked_of(asked_in(source.path, source.manifest), name) for source in own}
+    wanted = {source.run_id: selected_of(selected_in(source.path, source.manifest), name) for source in own}
     own_sets = _sets_of_target(sets, wanted)
     asked = requirements_for(own_sets, list(wanted))
     skipped = {name: each.skipped for of_run in wanted.values() for name, each in of_run.items()}
-    stacks = stacks_asked([asked_in(source.path, source.manifest) for source in own], name)
+    stacks = stacks_selected([selected_in(source.path, source.manifest) for source in own], name)
     by_id = {requirement.id: requirement for _file, requirement in asked}
     tried = TargetTrials(
         f"{name} on {bench}",
@@ -208,7 +208,7 @@ def _target(
     )
 
 
-def stacks_asked(runs: Iterable[Sequence[AskedSuite]], target: str) -> dict[str, tuple[str, ...]]:
+def stacks_selected(runs: Iterable[Sequence[SelectedSuite]], target: str) -> dict[str, tuple[str, ...]]:
     """Return, by requirement, the network stacks with which a run asks it of a target, where it has several.
 
     Args:
@@ -217,7 +217,7 @@ def stacks_asked(runs: Iterable[Sequence[AskedSuite]], target: str) -> dict[str,
     """
     found: dict[str, dict[str, None]] = {}
     for asked in runs:
-        for name, stack in asked_by_stack(asked, target):
+        for name, stack in selected_by_stack(asked, target):
             if stack is not None:
                 found.setdefault(name, {})[stack] = None
     return {name: tuple(each) for name, each in found.items()}
@@ -230,7 +230,7 @@ def _kept_by(sets: Iterable[RequirementSet], run_id: str) -> dict[str, Requireme
 
 def _sets_of_target(
     sets: Sequence[RequirementSet],
-    wanted: Mapping[str, Mapping[str, AskedRequirement]],
+    wanted: Mapping[str, Mapping[str, SelectedRequirement]],
 ) -> list[RequirementSet]:
     """Return the files of requirements, of those that a run kept what it asked of a target.
 
@@ -280,7 +280,7 @@ def _seal(source: Source, trusted: TrustedSeals | None) -> Seal:
     key = seal_of(source.path)
     if trusted is None:
         return Seal(key, "", UNCHECKED)
-    remark = trusted.objection(source.path, source.manifest)
+    remark = trusted.discrepancy(source.path, source.manifest)
     return Seal(key, "" if remark else trusted.bench_of(key, source.manifest), remark)
 
 

@@ -20,7 +20,7 @@ DOSSIER_SCHEMA = "benchwright.dossier/1"
 Word = Literal["accepted", "accepted with waivers", "not accepted"]
 Status = Literal["pass", "fail", "inconclusive", "skipped", "untested", "untested on hardware"]
 """Of a requirement on a target. Without a valid attempt it is inconclusive; never tried: skipped or untested,
-as reports/run/asked.py defines them.
+as reports/run/selected.py defines them.
 """
 
 Role = Literal["decides", "valid", "not valid", "waived"]

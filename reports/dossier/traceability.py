@@ -186,5 +186,5 @@ def requirement_doubt(record: Measurement, asked: Requirement | None, kept: Requ
     """
     if asked is None:
         return ""
-    objections = (part.objection(record) for part in asked.parts if part.covers(record))
-    return next(filter(None, objections), "") or (asked.objection_to(kept) if kept is not None else "")
+    discrepancies = (part.discrepancy(record) for part in asked.parts if part.covers(record))
+    return next(filter(None, discrepancies), "") or (asked.discrepancy_with(kept) if kept is not None else "")

@@ -122,8 +122,8 @@ def _seals_differ(runs: Sequence[Path], seals: TrustedSeals | None) -> list[str]
     """Return which runs do not have the seal of a bench that the reader knows."""
     if seals is None:
         return []
-    said = [(path, seals.objection(path, RunFolder.open(path).manifest)) for path in runs]
-    return [f"{path}: {objection}" for path, objection in said if objection]
+    said = [(path, seals.discrepancy(path, RunFolder.open(path).manifest)) for path in runs]
+    return [f"{path}: {discrepancy}" for path, discrepancy in said if discrepancy]
 
 
 def _runs_differ(held: Dossier, runs: Sequence[Path]) -> list[str]:

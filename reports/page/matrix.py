@@ -15,7 +15,7 @@ from reports.quantities import family_of
 from reports.record.measurement import Measurement
 from reports.requirement_forms import sets_of_run
 from reports.requirements import Requirement, RequirementSet
-from reports.run.asked import NOT_ASKED, STATES, Standing, State
+from reports.run.selected import NOT_SELECTED, STATES, Standing, State
 from reports.run.tally import relative_margin
 
 
@@ -24,7 +24,7 @@ class Cell:
     """What became of a requirement on a target.
 
     Attributes:
-        state: As reports/run/asked.py defines it.
+        state: As reports/run/selected.py defines it.
         share: The least margin of its values, as a share of the limit; None: there is none.
         values: How many values it rests on.
         reason: Why it was skipped; empty: it was not.
@@ -89,7 +89,7 @@ def matrix_of(run: Path, run_id: str, reports: Sequence[Report]) -> Matrix:
     defined = {(Path(each.path).name, one.id): one for each in sets for one in each.requirements}
     grouped: dict[str, list[MatrixRow]] = {}
     for name in sorted({name for report in reports for name in report.requirements}, key=natural):
-        found = [report.requirements.get(name, Standing(NOT_ASKED)) for report in reports]
+        found = [report.requirements.get(name, Standing(NOT_SELECTED)) for report in reports]
         keys = [(each.file, each.requirement) for each in found]
         known = [defined[key] for key in keys if key in defined]
         records = [record for standing in found for record in standing.records]

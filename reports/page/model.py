@@ -12,13 +12,13 @@ from reports.natural_order import natural
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.measurement import Measurement, Outcome, UncertaintyPart
 from reports.rejudge.simulated import signs_of_emulation
-from reports.run.asked import SkippedTest, Standing, State, skipped_tests
-from reports.run.asked_before import asked_in
 from reports.run.folder import Records, RunFolder
 from reports.run.left_out import LeftOut, left_out_of
 from reports.run.manifest import Attempt, Manifest
 from reports.run.outcome import RunOutcome, run_outcome
 from reports.run.raw_data import HashRow, hash_rows, rows_of_target
+from reports.run.selected import SkippedTest, Standing, State, skipped_tests
+from reports.run.selected_before import selected_in
 from reports.run.tally import effective, relative_margin, worst
 from reports.run.targets import targets_of
 from reports.section import Section, TargetData, TargetView
@@ -143,7 +143,7 @@ def gather_run(path: Path, added: Mapping[str, bytes] | None = None, *, as_it_is
     names = targets_of(run.path, run.manifest, found.measurements)
     hashes = hash_rows(run.path, found.measurements, added or {})
     advice = gather_advice(run.path, added or {}, run.run_id)
-    asked = asked_in(run.path, run.manifest)
+    asked = selected_in(run.path, run.manifest)
     changed = [row.path for row in hashes if row.changed]
     finalised = run.finalised or not as_it_is
     came_out = run_outcome(run.manifest, found, changed, names, asked, finalised=finalised)

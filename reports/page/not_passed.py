@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reports.page.model import Report
 from reports.record.measurement import Measurement
-from reports.run.asked import UNTESTED, State
+from reports.run.selected import UNTESTED, State
 from reports.run.tally import WORST_FIRST, relative_margin
 
 NO_RECORD = "no test recorded a value; see the failed tests among the problems"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reports.page.matrix import Matrix, matrix_of
 from reports.page.model import Report, RunReport
-from reports.run.asked import SKIPPED, UNTESTED
+from reports.run.selected import SKIPPED, UNTESTED
 from reports.run.tally import WORST_FIRST
 
 

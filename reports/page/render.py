@@ -24,11 +24,11 @@ from reports.page.not_passed import NO_RECORD, not_passed
 from reports.page.overview import overview_of
 from reports.quantities import PART_MEANINGS
 from reports.record.measurement import Measurement, Number, Outcome
-from reports.run.asked import unmeasured
 from reports.run.files import PAGE, pages_of
 from reports.run.folder import RunFolder
 from reports.run.manifest import Manifest
 from reports.run.outcome import GLOSSARY, NEXT_STEPS
+from reports.run.selected import unmeasured
 from reports.run.targets import page_names, targets_of
 from reports.templating import template_environment
 from reports.units import NO_VALUE, digits_to_tell, exact_value, format_bytes, format_measured, format_value

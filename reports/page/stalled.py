@@ -30,7 +30,7 @@ MIN_PASS_SHARE = 0.5
 """At least so many of the streams must have passed: else the run has shown nothing."""
 
 
-def objections(run: Path) -> list[str]:
+def discrepancies(run: Path) -> list[str]:
     """Return why the lack of a verdict cannot be put down to the machine; empty: it can.
 
     Args:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from reports.rejudge.again import Again, Kind
-from reports.rejudge.provisioning import provisioning_objections
+from reports.rejudge.provisioning import provisioning_discrepancies
 
 AGAIN = Again(
     quantities={"provisioning_difference": Kind("facts", ("max",), ("facts-*.json",))},
-    judges=(provisioning_objections,),
+    judges=(provisioning_discrepancies,),
 )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from reports.rejudge.again import Again, Kind
-from reports.rejudge.realtime_ethernet import message_objections
+from reports.rejudge.realtime_ethernet import message_discrepancies
 
 MESSAGES = ("messages.json",)
 QUANTILES = ("median", "p99")
@@ -16,7 +16,7 @@ AGAIN = Again(
         "receive_rise": Kind("%", QUANTILES, MESSAGES),
         "message_throughput": Kind("bytes/s", ("mean",), MESSAGES),
     },
-    judges=(message_objections,),
+    judges=(message_discrepancies,),
     schemas={"messages.json": "benchwright.realtime_ethernet/1"},
     loose=MESSAGES,
 )

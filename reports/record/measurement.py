@@ -18,6 +18,7 @@ from reports.errors import RecordError
 from reports.quantities import AXES, axis_words
 from reports.record.codec import from_json, json_schema, omit_none, to_json
 from reports.record.json_text import load_json
+from reports.record.part_names import PRESENT
 
 SCHEMA = "benchwright.measurement/1"
 RULE = "guard-band-U"
@@ -59,7 +60,8 @@ class UncertaintyPart:
     value: Number
 
     def __post_init__(self) -> None:
-        """Refuse a negative or non-finite part: it would make the verdict looser."""
+        """Take an old name for its present one; refuse a negative or non-finite part: a looser verdict."""
+        object.__setattr__(self, "name", PRESENT.get(self.name, self.name))
         if not (math.isfinite(self.value) and self.value >= 0):
             raise RecordError(f"uncertainty part {self.name}: {self.value} is not a finite number >= 0")
 

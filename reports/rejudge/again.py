@@ -27,7 +27,7 @@ class Kind:
         statistics: That suites record.
         raw: Files of which a record has to name one; empty: it has no raw data of its own.
         is_check: By it the bench checks itself.
-        is_asked: A requirements file states its limit; of a check as a rule the suite.
+        is_selected: A requirements file states its limit; of a check as a rule the suite.
         is_judged: Its value is worked out again.
     """
 
@@ -35,7 +35,7 @@ class Kind:
     statistics: tuple[str, ...]
     raw: tuple[str, ...]
     is_check: bool = False
-    is_asked: bool = True
+    is_selected: bool = True
     is_judged: bool = True
 
 
@@ -88,4 +88,4 @@ def checks() -> frozenset[str]:
 @cache
 def of_suites() -> frozenset[str]:
     """Return the quantities that a suite asks for by itself: no requirements file has them."""
-    return frozenset(name for name, kind in kinds().items() if not kind.is_asked)
+    return frozenset(name for name, kind in kinds().items() if not kind.is_selected)

@@ -14,7 +14,7 @@ TOLERANCE = 1e-9
 """Relative, of floating-point sums."""
 
 
-def objections(record: Record) -> Iterator[str]:
+def discrepancies(record: Record) -> Iterator[str]:
     """Say what of a record contradicts itself; docs/reports.md, `Measurement record`, docs/latency.md."""
     for name, wanted in (("schema", SCHEMA), ("rule", RULE)):
         if record[name] != wanted:

@@ -12,15 +12,15 @@ from typing import Any
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.lock_time import DISTURBANCE
-from reports.rejudge.rule import limit_objections, outcome_of, part_objections, value_objections
+from reports.rejudge.rule import limit_discrepancies, outcome_of, part_discrepancies, value_discrepancies
 from reports.rejudge.trial import (
     FILTERED,
     SAYS,
     by_timecard,
-    comparison_objections,
+    comparison_discrepancies,
     comparison_of,
     facts_of,
-    subject_objections,
+    subject_discrepancies,
 )
 
 QUANTITY = "clock_step"
@@ -31,7 +31,7 @@ DIGITS = 1e-5
 """Relative: the note of what was set has six digits."""
 
 
-def clock_step_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def clock_step_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out the step that was found, its limits, U and outcome; see `judge_each`."""
     return judge_each(run, records, QUANTITY, FILTERED, _judge)
 
@@ -39,10 +39,10 @@ def clock_step_objections(run: Path, records: Sequence[Record]) -> tuple[list[st
 def _judge(record: Record, file: Path) -> list[str]:
     answer, facts = comparison_of(file.parent), facts_of(file.parent)
     return [
-        *comparison_objections(answer),
-        *subject_objections(record, facts),
+        *comparison_discrepancies(answer),
+        *subject_discrepancies(record, facts),
         *_differences(record, answer, facts),
-        *_set_objections(record, file.parent / DISTURBANCE),
+        *_set_discrepancies(record, file.parent / DISTURBANCE),
     ]
 
 
@@ -50,12 +50,12 @@ def _differences(record: Record, answer: Mapping[str, Any], facts: Mapping[str, 
     set_ns = _middle(record)
     steps_ns = [step["step_ns"] for step in answer["steps"]]
     found_ns = min(steps_ns, key=lambda step_ns: abs(step_ns - set_ns), default=None)
-    yield from value_objections(record, found_ns, len(steps_ns), SAYS)
+    yield from value_discrepancies(record, found_ns, len(steps_ns), SAYS)
     # A step is the difference of two offsets: each part counts twice.
     parts = {name: 2 * value for name, value in by_timecard(answer, facts).parts.items()}
-    yield from part_objections(record, parts, SAYS)
+    yield from part_discrepancies(record, parts, SAYS)
     allowed_ns = SMALLEST_NS + sum(parts.values())
-    yield from limit_objections(
+    yield from limit_discrepancies(
         record, set_ns + allowed_ns, set_ns - allowed_ns, "the smallest step and U give"
     )
     # The bench that does not see a step has not shown that the target fails.
@@ -69,7 +69,7 @@ def _middle(record: Record) -> float:
     return (record["limit"]["upper"] + record["limit"]["lower"]) / 2
 
 
-def _set_objections(record: Record, disturbance: Path) -> Iterator[str]:
+def _set_discrepancies(record: Record, disturbance: Path) -> Iterator[str]:
     """Say where the limits lie around another step than the one that was noted; older trials have no note."""
     if not disturbance.exists():
         return

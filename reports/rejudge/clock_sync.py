@@ -12,14 +12,14 @@ from pathlib import Path
 
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import as_heard, heard_by_timecard
+from reports.rejudge.server_replies import by_timecard_and_replies, in_light_of_replies
 from reports.rejudge.trial import (
     FILTERED,
-    comparison_objections,
+    comparison_discrepancies,
     comparison_of,
     facts_of,
-    offset_objections,
-    subject_objections,
+    offset_discrepancies,
+    subject_discrepancies,
 )
 from reports.rejudge.two_way import TARGET_FILE, by_two_way, two_way_span
 
@@ -27,7 +27,7 @@ QUANTITY = "sync_offset"
 STATISTIC = "max_abs"
 
 
-def clock_sync_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def clock_sync_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out the offset farthest from 0, its samples, U and outcome; see `judge_each`."""
     problems, count = judge_each(run, records, QUANTITY, FILTERED, _by_timecard)
     more, count_more = judge_each(run, records, QUANTITY, TARGET_FILE, _by_two_way)
@@ -38,11 +38,11 @@ def _by_timecard(record: Record, file: Path) -> list[str] | None:
     if record["statistic"] != STATISTIC:
         return None
     answer, facts = comparison_of(file.parent), facts_of(file.parent)
-    found = heard_by_timecard(answer, facts, file.parent)
+    found = by_timecard_and_replies(answer, facts, file.parent)
     told = [
-        *comparison_objections(answer),
-        *subject_objections(record, facts),
-        *offset_objections(record, found, file.parent),
+        *comparison_discrepancies(answer),
+        *subject_discrepancies(record, facts),
+        *offset_discrepancies(record, found, file.parent),
     ]
     return [f"{record['subject'].get('clock')}: {each}" for each in told]
 
@@ -51,9 +51,9 @@ def _by_two_way(record: Record, file: Path) -> list[str] | None:
     if record["statistic"] != STATISTIC:
         return None
     facts = facts_of(file.parent)
-    found = as_heard(by_two_way(file.parent), facts, two_way_span(file.parent), file.parent)
+    found = in_light_of_replies(by_two_way(file.parent), facts, two_way_span(file.parent), file.parent)
     told = [
-        *subject_objections(record, facts),
-        *offset_objections(record, found, file.parent),
+        *subject_discrepancies(record, facts),
+        *offset_discrepancies(record, found, file.parent),
     ]
     return [f"{record['subject'].get('clock')}: {each}" for each in told]

@@ -12,14 +12,14 @@ from typing import Any
 from reports.rejudge.again import Record
 from reports.rejudge.answers import read_result
 from reports.rejudge.each import judge_each
-from reports.rejudge.rule import limit_objections, outcome_of, part_objections, value_objections
+from reports.rejudge.rule import limit_discrepancies, outcome_of, part_discrepancies, value_discrepancies
 from reports.rejudge.trial import (
     FILTERED,
     by_timecard,
-    comparison_objections,
+    comparison_discrepancies,
     comparison_of,
     facts_of,
-    subject_objections,
+    subject_discrepancies,
 )
 
 QUANTITY = "clock_witness_difference"
@@ -35,7 +35,7 @@ REFERENCE_CLOCK: Mapping[str, Any] = {"at_local_tai_ns": 0, "offset_ns": 0, "rat
 Json = Mapping[str, Any]
 
 
-def clock_witness_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def clock_witness_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out how far both witnesses are apart, and how far they may be; see `judge_each`."""
     return judge_each(run, records, QUANTITY, FILTERED, _judge)
 
@@ -46,10 +46,10 @@ def _judge(record: Record, file: Path) -> list[str]:
     if two_way is None:
         return ["there was no two-way transfer"]
     told = [
-        *comparison_objections(answer),
-        *subject_objections(record, facts),
+        *comparison_discrepancies(answer),
+        *subject_discrepancies(record, facts),
         *_differences(record, answer, facts),
-        *_two_way_objections(two_way, file.parent / ANSWERS),
+        *_two_way_discrepancies(two_way, file.parent / ANSWERS),
     ]
     return [f"{record['subject'].get('clock')}: {each}" for each in told]
 
@@ -67,18 +67,18 @@ def _differences(record: Record, answer: Json, facts: Json) -> Iterator[str]:
     difference_ns = round(mean_ns) - two_way["offset_ns"]
     if record["value"] is not None and abs(record["value"] - difference_ns) <= 1:
         difference_ns = record["value"]  # rounded the other way
-    yield from value_objections(record, difference_ns, len(rows), SAYS)
-    yield from part_objections(record, {}, SAYS)
+    yield from value_discrepancies(record, difference_ns, len(rows), SAYS)
+    yield from part_discrepancies(record, {}, SAYS)
     wander_ns = max(row[4] for row in rows) - min(row[3] for row in rows)
     allowed_ns = sum(by_timecard(answer, facts).parts.values()) + two_way["bound_ns"] + wander_ns
-    yield from limit_objections(record, allowed_ns, -allowed_ns, "both bounds and the clock's wander give")
+    yield from limit_discrepancies(record, allowed_ns, -allowed_ns, "both bounds and the clock's wander give")
     # Witnesses that contradict each other are the bench's fault, not the target's.
     wanted = "pass" if outcome_of(record, difference_ns, len(rows)) == "pass" else "inconclusive"
     if record["outcome"] != wanted:
         yield f"{record['outcome']}, its witnesses come to {wanted}"
 
 
-def _two_way_objections(two_way: Json, folder: Path) -> Iterator[str]:
+def _two_way_discrepancies(two_way: Json, folder: Path) -> Iterator[str]:
     """Say where the answers of both clocks give another offset than the trial has; it may have none."""
     files = [file for file in folder.glob("offset-*.ndjson") if not file.name.startswith("offset-serve-")]
     lines = [line for line in map(read_result, sorted(files)) if line is not None]

@@ -35,7 +35,7 @@ KINDS = {
 Json = Mapping[str, Any]
 
 
-def budget_objections(trial: Json, delays: Json) -> Iterator[str]:
+def budget_discrepancies(trial: Json, delays: Json) -> Iterator[str]:
     """Say what of a trial's budgets does not follow from its delays; a doubtful trial may have none."""
     budgets = {name: trial["budgets"].get(name) for name in KINDS}
     n = delays["count"]
@@ -55,7 +55,7 @@ def budget_objections(trial: Json, delays: Json) -> Iterator[str]:
         if wrong:
             yield f"the budget of {name} has no {', '.join(wrong)}, or of another kind"
             return
-    yield from _oscilloscope_objections(trial, delays, values)
+    yield from _oscilloscope_discrepancies(trial, delays, values)
 
 
 def _repeatability(delays: Json) -> float:
@@ -98,7 +98,7 @@ def _captured(delays: Json) -> dict[str, dict[str, float]]:
     }
 
 
-def _oscilloscope_objections(
+def _oscilloscope_discrepancies(
     trial: Json, delays: Json, values: Mapping[str, Mapping[str, float]]
 ) -> Iterator[str]:
     n, deviation = delays["count"], delays["deviation_ns"]
@@ -122,7 +122,7 @@ def _oscilloscope_objections(
     least, most = (math.sqrt(max(0.0, seen - free) / n) for free in (adds["sample_interval"] ** 2, 0.0))
     if not least - slack_of(deviation) <= mean["jitter"] <= most + slack_of(deviation):
         yield f"jitter of mean is {mean['jitter']}, the deviation leaves {least:.6g} to {most:.6g}"
-    yield from _time_base_objections(delays, values)
+    yield from _time_base_discrepancies(delays, values)
 
 
 def _of_deviation(deviation: float, repeatability: float, adds: Mapping[str, float]) -> dict[str, float]:
@@ -134,7 +134,7 @@ def _of_deviation(deviation: float, repeatability: float, adds: Mapping[str, flo
     return {"repeatability": repeatability, **shares}
 
 
-def _time_base_objections(delays: Json, values: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+def _time_base_discrepancies(delays: Json, values: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """One relative error of the time base makes the part of each statistic."""
     sizes = {
         "mean": abs(delays["mean_ns"]),

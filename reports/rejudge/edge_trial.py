@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.edge_budget import budget_objections
+from reports.rejudge.edge_budget import budget_discrepancies
 from reports.rejudge.edge_traces import traced_delays
 from reports.rejudge.latency import read_result
 from reports.rejudge.rounding import alike, slack_of
@@ -101,22 +101,22 @@ class EdgeTrial:
         name = self.data.get("software_file")
         return read_result(self.folder / name) if name else None
 
-    def objections(self) -> Iterator[str]:
+    def discrepancies(self) -> Iterator[str]:
         """Say where the files of the trial contradict themselves or each other."""
-        yield from self._software_objections()
+        yield from self._software_discrepancies()
         if self.delays is None:
             return
         is_captured = self.data["seen_by"] == "capture"
         if self.counts["pairs"] != self.n:
             yield f"{self.counts['pairs']} pairs, {self.n} delays"
-        yield from delay_objections(self.delays, rounded=is_captured)
-        yield from budget_objections(self.data, self.delays)
+        yield from delay_discrepancies(self.delays, rounded=is_captured)
+        yield from budget_discrepancies(self.data, self.delays)
         if is_captured:
-            yield from self._latch_objections(self.delays)
+            yield from self._latch_discrepancies(self.delays)
         else:
-            yield from self._trace_objections(self.delays)
+            yield from self._trace_discrepancies(self.delays)
 
-    def _software_objections(self) -> Iterator[str]:
+    def _software_discrepancies(self) -> Iterator[str]:
         """Hold the trial against what the software said of itself."""
         if not self.data.get("software_file"):
             return
@@ -132,7 +132,7 @@ class EdgeTrial:
         if isinstance(fired, int) and answer.get("complete") and self.n > fired:
             yield f"{self.n} delays of {fired} edges that were made"
 
-    def _latch_objections(self, delays: Json) -> Iterator[str]:
+    def _latch_discrepancies(self, delays: Json) -> Iterator[str]:
         """Hold delays that software and a capture found by themselves against the software's answer."""
         found = None if self.software is None else self.software.get("delay")
         if found is None or self.software is None:
@@ -152,7 +152,7 @@ class EdgeTrial:
             if delays.get(name) != worked_out:
                 yield f"{name} of the delays is not that of the software's answer"
 
-    def _trace_objections(self, delays: Json) -> Iterator[str]:
+    def _trace_discrepancies(self, delays: Json) -> Iterator[str]:
         """Say where the waveforms show a delay that was not counted; clipped ones are not."""
         name = self.data.get("waveforms_file")
         if not name or not (self.folder / name).exists():
@@ -167,7 +167,7 @@ class EdgeTrial:
             yield f"the waveforms show a delay of {strange[0]:.1f} ns, and no such was counted"
 
 
-def delay_objections(delays: Json, *, rounded: bool) -> Iterator[str]:
+def delay_discrepancies(delays: Json, *, rounded: bool) -> Iterator[str]:
     """Say where moments, extremes and histogram of delays differ; `rounded`: to whole ns."""
     buckets: Sequence[Sequence[float]] = delays["buckets"]
     n, mean, deviation = delays["count"], delays["mean_ns"], delays["deviation_ns"]
@@ -187,15 +187,15 @@ def delay_objections(delays: Json, *, rounded: bool) -> Iterator[str]:
     ):
         if not start - slack_of(start) <= value <= start + wide + slack_of(start):
             yield f"{name} is {value}, its bucket {start:.6g} + {wide:.6g}"
-    yield from _deviation_objections(buckets, n, deviation, step)
+    yield from _deviation_discrepancies(buckets, n, deviation, step)
     if "kurtosis" in delays:
-        yield from _kurtosis_objections(buckets, n, delays["kurtosis"])
+        yield from _kurtosis_discrepancies(buckets, n, delays["kurtosis"])
     if "blocks" in delays:
-        yield from _block_objections(delays["blocks"], delays)
-    yield from _peak_objections(delays["peak_to_peak_ns"], n, most - least)
+        yield from _block_discrepancies(delays["blocks"], delays)
+    yield from _peak_discrepancies(delays["peak_to_peak_ns"], n, most - least)
 
 
-def _deviation_objections(
+def _deviation_discrepancies(
     buckets: Sequence[Sequence[float]], n: int, deviation: float, step: float
 ) -> Iterator[str]:
     """The deviation differs from that of the buckets' middles by half of the widest at most."""
@@ -209,7 +209,7 @@ def _deviation_objections(
         yield f"deviation_ns is {deviation}, that of the buckets {found:.6g}"
 
 
-def _kurtosis_objections(buckets: Sequence[Sequence[float]], n: int, kurtosis: float) -> Iterator[str]:
+def _kurtosis_discrepancies(buckets: Sequence[Sequence[float]], n: int, kurtosis: float) -> Iterator[str]:
     """The kurtosis is that of the buckets' middles; of a single one it is 1."""
     middles = [(low + width / 2, count) for low, width, count in buckets]
     mean = math.fsum(middle * count for middle, count in middles) / n
@@ -221,7 +221,7 @@ def _kurtosis_objections(buckets: Sequence[Sequence[float]], n: int, kurtosis: f
         yield f"kurtosis is {kurtosis}, that of the buckets {found:.6g}"
 
 
-def _block_objections(blocks: Json, delays: Json) -> Iterator[str]:
+def _block_discrepancies(blocks: Json, delays: Json) -> Iterator[str]:
     """The means of blocks, with less than a block behind them, are those of delays with these moments."""
     size, means, n = blocks["size"], blocks["means_ns"], delays["count"]
     whole, deviation = delays["mean_ns"], delays["deviation_ns"]
@@ -243,7 +243,7 @@ def _block_objections(blocks: Json, delays: Json) -> Iterator[str]:
         yield f"blocks scatter by {among:.6g} ns^2 in all, delays by {inside:.6g}"
 
 
-def _peak_objections(peaks: Mapping[str, float], n: int, whole: float) -> Iterator[str]:
+def _peak_discrepancies(peaks: Mapping[str, float], n: int, whole: float) -> Iterator[str]:
     """A peak to peak of more delays is no smaller; that of all is theirs."""
     by_count = sorted((int(count), peak) for count, peak in peaks.items())
     if not by_count or by_count[-1][0] != n or not alike(by_count[-1][1], whole):

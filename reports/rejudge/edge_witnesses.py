@@ -29,7 +29,7 @@ NS_PER_S = 1_000_000_000
 Json = Mapping[str, Any]
 
 
-def witness_objections(record: Record, file: Path) -> Iterator[str]:
+def witness_discrepancies(record: Record, file: Path) -> Iterator[str]:
     """Say what of a record the witnesses contradict, and where they are not what they saw."""
     witnesses = {each["name"]: each for each in json.loads(file.read_text("utf-8"))["witnesses"]}
     first, _, second = str(record["subject"].get("method")).partition("/")

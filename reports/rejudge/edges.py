@@ -15,7 +15,7 @@ from reports.rejudge.again import Record
 from reports.rejudge.arithmetic import expanded
 from reports.rejudge.each import judge_each
 from reports.rejudge.edge_trial import TRIAL, EdgeTrial, Part
-from reports.rejudge.edge_witnesses import WITNESSES, witness_objections
+from reports.rejudge.edge_witnesses import WITNESSES, witness_discrepancies
 from reports.rejudge.kept import is_before, kept_requirements
 from reports.rejudge.requirements import LOST_PERCENT
 from reports.rejudge.rounding import alike, slack_of
@@ -39,15 +39,15 @@ class _Trials:
         paths = [self._run / each["path"] for each in record["evidence"]]
         return [EdgeTrial(path.parent) for path in paths if path.name == TRIAL]
 
-    def objections(self, trials: Sequence[EdgeTrial]) -> Iterator[str]:
+    def discrepancies(self, trials: Sequence[EdgeTrial]) -> Iterator[str]:
         """Say what is wrong with trials of which nothing was said yet."""
         for trial in trials:
             if trial.folder not in self._told:
                 self._told.add(trial.folder)
-                yield from (f"{trial.data['name']}: {each}" for each in trial.objections())
+                yield from (f"{trial.data['name']}: {each}" for each in trial.discrepancies())
 
 
-def edge_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def edge_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out value, edges, loss, each part of U and the verdict; see `judge_each`."""
     trials = _Trials(run)
     kept = kept_requirements(run)
@@ -55,27 +55,27 @@ def edge_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], in
     def statistic(record: Record, _file: Path) -> list[str]:
         (trial,) = own = trials.of(record)
         wanted = kept.get(record["requirement"], [])
-        return [*trials.objections(own), *_statistic_objections(record, trial, wanted, is_before(run))]
+        return [*trials.discrepancies(own), *_statistic_discrepancies(record, trial, wanted, is_before(run))]
 
     def of_two(judge: Callable[[Record, EdgeTrial, EdgeTrial], Iterator[str]]) -> Judge:
         def judged(record: Record, _file: Path) -> list[str] | None:
             own = trials.of(record)
             if len(own) != 2:
                 return None
-            return [*trials.objections(own), *judge(record, own[0], own[1])]
+            return [*trials.discrepancies(own), *judge(record, own[0], own[1])]
 
         return judged
 
     def agreement(record: Record, file: Path) -> list[str]:
-        return [*trials.objections(trials.of(record)), *witness_objections(record, file)]
+        return [*trials.discrepancies(trials.of(record)), *witness_discrepancies(record, file)]
 
     problems: list[str] = []
     count = 0
     for quantity, name, judge in (
         (DELAY, TRIAL, statistic),
         (OFFSET, TRIAL, statistic),
-        (ORDER, TRIAL, of_two(_order_objections)),
-        (SHIFT, TRIAL, of_two(_shift_objections)),
+        (ORDER, TRIAL, of_two(_order_discrepancies)),
+        (SHIFT, TRIAL, of_two(_shift_discrepancies)),
         (AGREEMENT, WITNESSES, agreement),
     ):
         found, judged = judge_each(run, records, quantity, name, judge)
@@ -84,7 +84,7 @@ def edge_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], in
     return problems, count
 
 
-def _statistic_objections(
+def _statistic_discrepancies(
     record: Record, trial: EdgeTrial, wanted: Sequence[Mapping[str, Any]], is_before: bool
 ) -> Iterator[str]:
     """Hold the record of a method's delays, or of a clock's offset, against its trial."""
@@ -106,7 +106,7 @@ def _statistic_objections(
             "lower limit": (record["limit"]["lower"], lower),
         }
     )
-    yield from _part_objections(record, parts)
+    yield from _part_discrepancies(record, parts)
     segments = trial.counts["segments"]
     shares = [each[name] for each in wanted for name in LOST_PERCENT if name in each]
     allowed = {int(segments * share / 100) for share in shares}
@@ -115,7 +115,7 @@ def _statistic_objections(
     outcomes = _statistic_outcomes(record, trial, value, n)
     if is_before and "fail" in outcomes:
         outcomes |= {"inconclusive", "unset"}
-    yield from _outcome_objections(record, outcomes)
+    yield from _outcome_discrepancies(record, outcomes)
 
 
 def _statistic_outcomes(record: Record, trial: EdgeTrial, value: float | None, n: int) -> set[str]:
@@ -133,7 +133,7 @@ def _statistic_outcomes(record: Record, trial: EdgeTrial, value: float | None, n
     return {"inconclusive" if each in open_ones else each for each in outcomes}
 
 
-def _order_objections(record: Record, better: EdgeTrial, worse: EdgeTrial) -> Iterator[str]:
+def _order_discrepancies(record: Record, better: EdgeTrial, worse: EdgeTrial) -> Iterator[str]:
     """Hold the record of two methods' order against both trials."""
     budgets = [trial.parts("standard_deviation") for trial in (better, worse)]
     parts = None if None in budgets else [part for budget in budgets for part in budget or ()]
@@ -150,21 +150,21 @@ def _order_objections(record: Record, better: EdgeTrial, worse: EdgeTrial) -> It
             "lower limit": (record["limit"]["lower"], 0),
         }
     )
-    yield from _part_objections(record, parts)
+    yield from _part_discrepancies(record, parts)
     outcomes = {"unset"}
     if value is not None:
         outcomes = {outcome_of(record, each, n) for each in _about(value)}
         if better.is_doubtful or worse.is_doubtful:
             outcomes = {"inconclusive"}
-    yield from _outcome_objections(record, outcomes)
+    yield from _outcome_discrepancies(record, outcomes)
 
 
-def _shift_objections(record: Record, plain: EdgeTrial, wrong: EdgeTrial) -> Iterator[str]:
+def _shift_discrepancies(record: Record, plain: EdgeTrial, wrong: EdgeTrial) -> Iterator[str]:
     """Hold the record of a mistake that has to show against the trials without and with it."""
     budgets = [trial.parts("mean") for trial in (plain, wrong)]
     if plain.delays is None or wrong.delays is None or None in budgets:
         yield from _differences({"value": (record["value"], None), "n": (record["n"], 0)})
-        yield from _outcome_objections(record, {"unset"})
+        yield from _outcome_discrepancies(record, {"unset"})
         return
     means = [trial.value("mean", 1)[0] or 0.0 for trial in (plain, wrong)]
     put_in = wrong.data["correlation_error_ns"] - plain.data["correlation_error_ns"]
@@ -182,10 +182,10 @@ def _shift_objections(record: Record, plain: EdgeTrial, wrong: EdgeTrial) -> Ite
             "lower limit": (record["limit"]["lower"], -u),
         }
     )
-    yield from _part_objections(record, [])
+    yield from _part_discrepancies(record, [])
     outcomes = {outcome_of(record, each, n) for each in _about(value)}
     is_doubtful = plain.is_doubtful or wrong.is_doubtful or u >= abs(put_in)
-    yield from _outcome_objections(record, _of_check(outcomes, is_doubtful=is_doubtful))
+    yield from _outcome_discrepancies(record, _of_check(outcomes, is_doubtful=is_doubtful))
 
 
 def _of_check(outcomes: set[str], *, is_doubtful: bool) -> set[str]:
@@ -210,7 +210,7 @@ def _differences(compared: Mapping[str, tuple[Any, Any]]) -> Iterator[str]:
             yield f"{name} is {said}, the edges say {found}"
 
 
-def _part_objections(record: Record, parts: Sequence[Part] | None) -> Iterator[str]:
+def _part_discrepancies(record: Record, parts: Sequence[Part] | None) -> Iterator[str]:
     """Hold the parts of U against those worked out; one name may stand for two trials."""
     said = sorted((part["name"], part["kind"], part["value"]) for part in record["uncertainty"]["parts"])
     found = sorted(parts or ())
@@ -222,6 +222,6 @@ def _part_objections(record: Record, parts: Sequence[Part] | None) -> Iterator[s
         yield f"parts of U are {said}, the edges say {found}"
 
 
-def _outcome_objections(record: Record, allowed: set[str]) -> Iterator[str]:
+def _outcome_discrepancies(record: Record, allowed: set[str]) -> Iterator[str]:
     if record["outcome"] not in allowed:
         yield f"{record['outcome']}, the edges come to {' or '.join(sorted(allowed))}"

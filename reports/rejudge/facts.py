@@ -24,7 +24,7 @@ def read_back(manifest: Mapping[str, Any]) -> set[str]:
     }
 
 
-def fact_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+def fact_discrepancies(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Say which facts of a target are not those that it said, and where attempts are out of order."""
     for target, facts in manifest["target"].items():
         folder = run / "evidence" / "provisioning" / target
@@ -38,10 +38,10 @@ def fact_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
             yield (
                 f"run.json: target.{target}.{name} is {said.get(name)!r}, {kept.name} has {found.get(name)!r}"
             )
-    yield from _attempt_objections(manifest["attempts"])
+    yield from _attempt_discrepancies(manifest["attempts"])
 
 
-def _attempt_objections(attempts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _attempt_discrepancies(attempts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     numbers: dict[str, int] = {}
     for attempt in attempts:
         numbers[attempt["suite"]] = numbers.get(attempt["suite"], 0) + 1

@@ -33,9 +33,9 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cable:
-    """A cable: its ends, ns of a byte, and ns from its one end to the other."""
+    """A cable: its endpoints, ns of a byte, and ns from its one end to the other."""
 
-    ends: tuple[str, str]
+    endpoints: tuple[str, str]
     byte_ns: float
     through_ns: float
 
@@ -52,14 +52,14 @@ class Wiring:
         if start == end:
             return []
         for cable in self.cables:
-            if start in cable.ends and cable is not came:
-                rest = self.way(cable.ends[cable.ends[0] == start], end, cable)
+            if start in cable.endpoints and cable is not came:
+                rest = self.way(cable.endpoints[cable.endpoints[0] == start], end, cable)
                 if rest is not None:
                     return [cable, *rest]
         return None
 
 
-def hardware_objections(run: Path, manifest: Json, records: Sequence[Record]) -> Iterator[str]:
+def hardware_discrepancies(run: Path, manifest: Json, records: Sequence[Record]) -> Iterator[str]:
     """Say where more or less was taken off than the wiring takes."""
     host: Json = manifest.get("host") or {}
     wiring = wiring_of(host.get("wiring") or {})
@@ -122,5 +122,5 @@ def _one_way_ns(wiring: Wiring, way: Sequence[Cable], start: str, payload_bytes:
             begin_ns = max(begin_ns, free_ns)
             free_ns = begin_ns + (size + GAP) * cable.byte_ns
             arrived.append((begin_ns + cable.through_ns, begin_ns + size * cable.byte_ns + cable.through_ns))
-        at, before = cable.ends[cable.ends[0] == at], cable
+        at, before = cable.endpoints[cable.endpoints[0] == at], cable
     return arrived[-1][1]

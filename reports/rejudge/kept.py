@@ -15,7 +15,7 @@ KEPT = Path("evidence", "requirements")
 def kept_requirements(run: Path) -> dict[str, list[Mapping[str, Any]]]:
     """Return all of a run, several of one id from files of several targets.
 
-    A file that cannot be read is left out: `requirement_objections` names it.
+    A file that cannot be read is left out: `requirement_discrepancies` names it.
     """
     found: dict[str, list[Mapping[str, Any]]] = {}
     for file in sorted((run / KEPT).glob("*.toml")):

@@ -19,7 +19,7 @@ QUANTITY = "known_delay_error"
 SECTIONS = ("without", "with", "again")
 
 
-def known_delay_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def known_delay_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out the delays that were found; see `judge_each`.
 
     What was applied, and U, are taken from `known_delay.json`.

@@ -19,7 +19,7 @@ QUANTITY = "largest_pattern"
 Json = Mapping[str, Any]
 
 
-def largest_pattern_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def largest_pattern_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Judge each trial again, and the number that follows; see `judge_each`."""
 
     def judge(record: Record, file: Path) -> list[str]:
@@ -27,8 +27,8 @@ def largest_pattern_objections(run: Path, records: Sequence[Record]) -> tuple[li
         items = tomllib.loads((file.parent / "budgets.toml").read_text("utf-8"))["requirement"]
         limits = {int(item["stream"]): _limit(item) for item in items}
         return [
-            *_trial_objections(run, found["trials"], limits, record["simulated"]),
-            *_number_objections(record, found),
+            *_trial_discrepancies(run, found["trials"], limits, record["simulated"]),
+            *_number_discrepancies(record, found),
         ]
 
     return judge_each(run, records, QUANTITY, "largest_pattern.json", judge)
@@ -40,7 +40,7 @@ def _limit(item: Json) -> tuple[int, int]:
     return limits[0], next(item[name] for name in LOST if name in item)
 
 
-def _trial_objections(
+def _trial_discrepancies(
     run: Path, trials: Sequence[Json], limits: Mapping[int, tuple[int, int]], simulated: bool
 ) -> Iterator[str]:
     for number, trial in enumerate(trials, start=1):
@@ -59,18 +59,18 @@ def _trial_objections(
             for stream in streams
         }
         if not trial["is_own"]:  # the suite's own replay is looked at with the latencies
-            yield from (f"trial {number}: {said}" for replay in replays for said in replay.objections())
+            yield from (f"trial {number}: {said}" for replay in replays for said in replay.discrepancies())
         yield from (
             f"trial {number}: stream {stream['id']}: {said}"
             for stream in trial["streams"]
-            for said in _stream_objections(stream, limits[stream["id"]][0], replays)
+            for said in _stream_discrepancies(stream, limits[stream["id"]][0], replays)
         )
         outcomes = {_outcome(replays, asked, place, simulated) for place in (0, -1)}
         if trial["outcome"] not in outcomes:
             yield f"trial {number}: {trial['outcome']}, its replays come to {' or '.join(sorted(outcomes))}"
 
 
-def _stream_objections(stream: Json, budget_ns: int, replays: Sequence[ReplayFolder]) -> Iterator[str]:
+def _stream_discrepancies(stream: Json, budget_ns: int, replays: Sequence[ReplayFolder]) -> Iterator[str]:
     """Say where what a trial lists of a stream is not what one of its replays has."""
     if "budget_ns" in stream and stream["budget_ns"] != budget_ns:
         yield f"budget_ns is {stream['budget_ns']}, its requirement has {budget_ns}"
@@ -101,7 +101,7 @@ def _outcome(
     return "no verdict" if "no verdict" in words or not words else "within"
 
 
-def _number_objections(record: Record, found: Json) -> Iterator[str]:
+def _number_discrepancies(record: Record, found: Json) -> Iterator[str]:
     """Say where the number does not follow from the trials."""
     sizes = {len(trial["producers"]): trial for trial in found["trials"]}
     for trial in found["trials"]:

@@ -21,7 +21,7 @@ from reports.rejudge.each import DAMAGE
 from reports.rejudge.ended_producers import taken_by_ended
 from reports.rejudge.line_breaks import touched
 from reports.rejudge.machine import Machine, machine_of
-from reports.rejudge.summary import stream_objections, summary_objections
+from reports.rejudge.summary import stream_discrepancies, summary_discrepancies
 from reports.rejudge.target_clock import NOTED, TargetClock
 
 QUANTITY = "one_way_latency"
@@ -95,15 +95,15 @@ class ReplayFolder:
                 return dict(stream)
         raise ValueError(f"recv.ndjson: no stream {stream_id}")
 
-    def objections(self) -> Iterator[str]:
+    def discrepancies(self) -> Iterator[str]:
         """Say where the tools' answers contradict themselves or each other."""
         if self.target_clock is not None:
-            yield from self.target_clock.objections()
+            yield from self.target_clock.discrepancies()
         dropped = self.recv["recorder"]["miss_log_dropped"]
         for stream in self.recv["streams"]:
             own = [miss for miss in self.misses if miss["stream"] == stream["id"]]
-            for objection in stream_objections(stream, own, dropped, self.progress):
-                yield f"stream {stream['id']}: {objection}"
+            for discrepancy in stream_discrepancies(stream, own, dropped, self.progress):
+                yield f"stream {stream['id']}: {discrepancy}"
         planned = {stream["id"]: stream for stream in self.consumer_plan["stream"]}
         run = self.consumer_plan["run"]
         for stream in self.recv["streams"]:
@@ -116,12 +116,12 @@ class ReplayFolder:
             if name in run and self.recv[name] != run[name]:
                 yield f"recv.ndjson: {name} is {self.recv[name]}, in the plan {run[name]}"
         for clock in self.recv["clocks"]:
-            yield from _clock_objections(clock)
+            yield from _clock_discrepancies(clock)
         for send in self.sends:
             for each in send["streams"] if send else ():
-                yield from self._send_objections(each)
+                yield from self._send_discrepancies(each)
 
-    def _send_objections(self, sent: Mapping[str, Any]) -> Iterator[str]:
+    def _send_discrepancies(self, sent: Mapping[str, Any]) -> Iterator[str]:
         received = {stream["id"]: stream for stream in self.recv["streams"]}.get(sent["id"])
         if received is None:
             yield f"stream {sent['id']}: sent, and unknown to the consumer"
@@ -129,8 +129,8 @@ class ReplayFolder:
             yield f"stream {sent['id']}: {received['received']} received of {sent['sent']} sent"
         for name in ("sent_minus_scheduled", "transmit_stack"):
             if name in sent:
-                for objection in summary_objections(sent[name]):
-                    yield f"stream {sent['id']}: producer: {name}: {objection}"
+                for discrepancy in summary_discrepancies(sent[name]):
+                    yield f"stream {sent['id']}: producer: {name}: {discrepancy}"
         if (
             received is not None
             and received["received"] == sent["sent"]
@@ -281,7 +281,7 @@ class ReplayFolder:
         return turned
 
 
-def _clock_objections(clock: Mapping[str, Any]) -> Iterator[str]:
+def _clock_discrepancies(clock: Mapping[str, Any]) -> Iterator[str]:
     """Say where a clock's line is known better than its exchanges allow: half the shortest round trip."""
     if not clock["kept"] or clock["rtt_min_ns"] is None or clock["bound_ns"] is None:
         return
@@ -310,7 +310,7 @@ def decided(standings: Sequence[str], replays_over: int, needed: int, *, lone_pa
     return "pass" if clean > against and not is_lone else "no verdict"
 
 
-def latency_objections(
+def latency_discrepancies(
     run: Path, records: Sequence[Record], *, confirmed: bool = True, broke_off: bool = False
 ) -> tuple[list[str], int]:
     """Judge all latencies of a run again.
@@ -339,7 +339,7 @@ def latency_objections(
         for place in sorted(places, key=attempt_number):
             try:
                 replays[place] = ReplayFolder(run / place)
-                problems += [f"{place}: {objection}" for objection in replays[place].objections()]
+                problems += [f"{place}: {discrepancy}" for discrepancy in replays[place].discrepancies()]
             except DAMAGE as error:
                 problems.append(f"{place}: {type(error).__name__}: {error}")
         if len(replays) == len(places):
@@ -381,7 +381,7 @@ def _judged_again(
         if len(alike) > 1:
             problems.append(f"{place}: its records are of {len(alike)} settings: {'; '.join(sorted(alike))}")
     for record in records:
-        problems += _value_objections(
+        problems += _value_discrepancies(
             record, standings[_folder_of(record) or ""][int(record["subject"]["stream"])][0]
         )
     over = sum(any(found[0].standing == "over" for found in each.values()) for each in standings.values())
@@ -416,7 +416,7 @@ def _is_any_over(replay: ReplayFolder, recorded: Mapping[int, Record]) -> bool:
     return any(replay.found(stream, record)[0].standing == "over" for stream, record in asked.items())
 
 
-def _value_objections(record: Record, found: Finding) -> Iterator[str]:
+def _value_discrepancies(record: Record, found: Finding) -> Iterator[str]:
     for name, said, worked_out in (
         ("value", record["value"], found.value),
         ("n", record["n"], found.n),

@@ -14,7 +14,7 @@ NOT_LISTED = ("run.json", "SHA256SUMS", SEAL, RENEWAL, ADVICE)
 """Written with the list, or after it."""
 
 
-def listed_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+def listed_discrepancies(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Say which files have come, gone, or have another size; nothing of a run of before the list.
 
     Pages have no size there: they are made after it.

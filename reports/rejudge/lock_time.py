@@ -15,8 +15,8 @@ from typing import Any
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.kept import kept_requirements
-from reports.rejudge.rule import outcome_of, part_objections, value_objections
-from reports.rejudge.trial import TRIAL, facts_of, subject_objections
+from reports.rejudge.rule import outcome_of, part_discrepancies, value_discrepancies
+from reports.rejudge.trial import TRIAL, facts_of, subject_discrepancies
 
 QUANTITY = "lock_time"
 DISTURBANCE = "disturbance.json"
@@ -27,7 +27,7 @@ SAYS = "its locks say"
 Json = Mapping[str, Any]
 
 
-def lock_time_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def lock_time_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out the longest time to lock, in s, U and outcome; see `judge_each`."""
 
     def judge(record: Record, file: Path) -> list[str] | None:
@@ -36,35 +36,35 @@ def lock_time_objections(run: Path, records: Sequence[Record]) -> tuple[list[str
             return None
         told: list[str] = []
         if TRIAL in names:
-            told += subject_objections(record, facts_of(file.parent))
+            told += subject_discrepancies(record, facts_of(file.parent))
         if DISTURBANCE in names:
             done: Json = json.loads((file.parent / DISTURBANCE).read_text("utf-8"))
-            told += _disturbance_objections(record, done)
+            told += _disturbance_discrepancies(record, done)
             locks = [event["lock"] for event in done["events"] if event["lock"] is not None]
         else:
             locks = [each for each in (facts_of(file.parent)["lock"],) if each is not None]
-        told += [*_lock_objections(record, locks), *_deadline_objections(run, record)]
+        told += [*_lock_discrepancies(record, locks), *_deadline_discrepancies(run, record)]
         return [f"{QUANTITY}: {record['subject'].get('clock')}: {each}" for each in told]
 
     return judge_each(run, records, QUANTITY, "*.json", judge)
 
 
-def _lock_objections(record: Record, locks: Sequence[Json]) -> Iterator[str]:
+def _lock_discrepancies(record: Record, locks: Sequence[Json]) -> Iterator[str]:
     longest = max(locks, key=lambda lock: lock["after_s"], default=None)
     value = None if longest is None else longest["after_s"]
-    yield from value_objections(record, value, len(locks), SAYS, "s")
+    yield from value_discrepancies(record, value, len(locks), SAYS, "s")
     parts: dict[str, float] = {}
     if longest is not None:
         # Where it is not known when the log was looked at before, the lock may have been at any time.
         bound_s = longest.get("bound_s")
-        parts = {"look": longest["after_s"] if bound_s is None else bound_s}
-    yield from part_objections(record, parts, SAYS)
+        parts = {"poll_interval": longest["after_s"] if bound_s is None else bound_s}
+    yield from part_discrepancies(record, parts, SAYS)
     wanted = outcome_of(record, value, len(locks))
     if record["outcome"] != wanted:
         yield f"{record['outcome']}, its locks come to {wanted}"
 
 
-def _disturbance_objections(record: Record, done: Json) -> Iterator[str]:
+def _disturbance_discrepancies(record: Record, done: Json) -> Iterator[str]:
     """Say where events are not of the record's clock, or one came before the lock after the one before."""
     if done["clock"] != record["subject"].get("clock"):
         yield f"clock is {record['subject'].get('clock')}, {DISTURBANCE} is of {done['clock']}"
@@ -77,7 +77,7 @@ def _disturbance_objections(record: Record, done: Json) -> Iterator[str]:
             yield f"{after['what']!r} came at {after['at_s']} s, before the lock after {before['what']!r}"
 
 
-def _deadline_objections(run: Path, record: Record) -> Iterator[str]:
+def _deadline_discrepancies(run: Path, record: Record) -> Iterator[str]:
     """Hold the limit against the requirement files that the run kept; damaged ones are named with them."""
     own = kept_requirements(run).get(record["requirement"], [])
     asked = [each["lock_within_s"] for each in own if "lock_within_s" in each]

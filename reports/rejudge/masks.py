@@ -17,11 +17,11 @@ from typing import Any
 
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import heard_by_timecard
 from reports.rejudge.kept import is_before, kept_requirements
 from reports.rejudge.latency import read_result
 from reports.rejudge.mask_rows import Row, read_mask
 from reports.rejudge.rounding import alike, slack_of
+from reports.rejudge.server_replies import by_timecard_and_replies
 from reports.rejudge.trial import FILTERED, Offset, comparison_of, facts_of, outcomes_of
 from reports.rejudge.trial import WITNESS as WITNESS_FILE
 from reports.rejudge.two_way import TARGET_FILE
@@ -74,7 +74,7 @@ class Trial:
     @cached_property
     def offset(self) -> Offset:
         """What is known of a single offset."""
-        return heard_by_timecard(self.answer, self.facts, self.folder)
+        return by_timecard_and_replies(self.answer, self.facts, self.folder)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Finding:
     is_whole: bool | None = True
 
 
-def mask_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def mask_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out value, limit, windows, each part of U and the verdict; see `judge_each`."""
     kept = kept_requirements(run)
 
@@ -99,7 +99,7 @@ def mask_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], in
         asked = [each for each in kept.get(record["requirement"], []) if each.get("mask")]
         wanted = [_taus(each) for each in asked]
         told = [*_differences(record, file, trial, wanted, is_before=is_before(run))]
-        told += _mask_objections(record, file, [str(each["mask"]) for each in asked])
+        told += _mask_discrepancies(record, file, [str(each["mask"]) for each in asked])
         return [f"{record['quantity']}: {each}" for each in told]
 
     problems: list[str] = []
@@ -111,7 +111,7 @@ def mask_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], in
     return problems, count
 
 
-def _mask_objections(record: Record, file: Path, asked: Sequence[str]) -> Iterator[str]:
+def _mask_discrepancies(record: Record, file: Path, asked: Sequence[str]) -> Iterator[str]:
     """Hold the copy of a mask against those that come with the project, where its requirement names one."""
     quantity = QUANTITIES[record["quantity"]][0]
     known = [MASKS / f"{name}.csv" for name in asked if not name.endswith(".csv")]
@@ -147,22 +147,22 @@ def _differences(
         yield f"is of clock {clock}, its trial of {trial.facts['clock']}"
     if not str(record["limit"]["source"]).startswith(f"mask {name}, {of_mask}"):
         yield f"the source of its limit is {record['limit']['source']!r}, its mask {name}"
-    yield from _part_objections(record, trial)
+    yield from _part_discrepancies(record, trial)
     candidates = [found for each in wanted or [None] for found in _found(record, trial.answer, rows, each)]
-    told = [list(_value_objections(record, found)) for found in candidates]
+    told = [list(_value_discrepancies(record, found)) for found in candidates]
     if all(told):
         yield from told[0]
         return
     allowed: set[str] = set()
-    for found, objections in zip(candidates, told, strict=True):
-        allowed |= set() if objections else _outcomes(record, found, trial)
+    for found, discrepancies in zip(candidates, told, strict=True):
+        allowed |= set() if discrepancies else _outcomes(record, found, trial)
     if is_before and "fail" in allowed:
         allowed |= {"inconclusive"}
     if record["outcome"] not in allowed:
         yield f"{record['outcome']}, its series comes to {' or '.join(sorted(allowed))}"
 
 
-def _part_objections(record: Record, trial: Trial) -> Iterator[str]:
+def _part_discrepancies(record: Record, trial: Trial) -> Iterator[str]:
     """Hold U against that of one offset, as often as the quantity is moved by it."""
     quantity = record["quantity"]
     gain = 4 / math.sqrt(6) if quantity.endswith("tdev") else 2 if quantity.endswith("mtie") else 1
@@ -240,7 +240,7 @@ def _points(quantity: str, series: Series, rows: Sequence[Row]) -> list[tuple[Po
     ]
 
 
-def _value_objections(record: Record, found: Finding) -> Iterator[str]:
+def _value_discrepancies(record: Record, found: Finding) -> Iterator[str]:
     lower = -found.limit_ns if record["quantity"] in SINGLE else None
     for name, said, worked_out in (
         ("value", record["value"], found.value),

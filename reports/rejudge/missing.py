@@ -36,19 +36,19 @@ JUDGED = ("fail", "inconclusive")
 """First words of the message of a test that came to a verdict."""
 
 
-def missing_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
+def missing_discrepancies(run: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
     """Say what was taken away from a run that came to its end."""
     if manifest["end_utc"] is None:
         return
     yield from _bare_records(records, is_before="outcome" not in manifest)
-    yield from _told_objections(run, records)
+    yield from _told_discrepancies(run, records)
     if "outcome" not in manifest:
         later = [name for name in LATER_KEYS if name in manifest]
         yield from (f"run.json: outcome is missing, and {name} is there" for name in later)
         return
     if any(manifest["tests"].values()) and not (run / "output.xml").exists():
         yield "output.xml: missing, and run.json counts its tests"
-    yield from _attempt_objections(run, manifest)
+    yield from _attempt_discrepancies(run, manifest)
     if not broke_off(manifest):
         yield from _loose_evidence(run, manifest, records)
         yield from _unmeasured(manifest, records)
@@ -84,7 +84,7 @@ def _bare_records(records: Sequence[Record], *, is_before: bool) -> Iterator[str
             )
 
 
-def _told_objections(run: Path, records: Sequence[Record]) -> Iterator[str]:
+def _told_discrepancies(run: Path, records: Sequence[Record]) -> Iterator[str]:
     """Hold the records against what Robot Framework's file says of each as it was made."""
     output = run / "output.xml"
     if not output.exists():
@@ -117,7 +117,7 @@ def _told_objections(run: Path, records: Sequence[Record]) -> Iterator[str]:
         yield f"known-delay check: output.xml tells of {delays}, the records have {checks}"
 
 
-def _attempt_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+def _attempt_discrepancies(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Say where replays are missing: of each target they are numbered from 1; each but the last is listed."""
     numbers: dict[Path, list[int]] = {}
     for folder in (run / "evidence").rglob("attempt-*"):

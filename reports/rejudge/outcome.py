@@ -14,7 +14,9 @@ from reports.rejudge.facts import read_back
 WORST_FIRST = ("fail", "error", "inconclusive", "unset", "pass")
 
 
-def outcome_objections(run: Path, manifest: Mapping[str, Any], counting: Sequence[Record]) -> Iterator[str]:
+def outcome_discrepancies(
+    run: Path, manifest: Mapping[str, Any], counting: Sequence[Record]
+) -> Iterator[str]:
     """Hold the outcome in the manifest, and in the xUnit file, against what the run has of reasons.
 
     What a failed test says is not weighed here: with one the outcome is at least as bad as everything else

@@ -12,15 +12,15 @@ from typing import Any
 
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import is_unheard, span_of
-from reports.rejudge.rule import limit_objections, outcome_of, part_objections, value_objections
+from reports.rejudge.rule import limit_discrepancies, outcome_of, part_discrepancies, value_discrepancies
+from reports.rejudge.server_replies import is_server_silent, span_of
 from reports.rejudge.trial import (
     FILTERED,
     TRIAL,
-    comparison_objections,
+    comparison_discrepancies,
     comparison_of,
     facts_of,
-    subject_objections,
+    subject_discrepancies,
 )
 
 QUANTITY = "path_shift"
@@ -32,7 +32,7 @@ PLACE = re.compile(r"pair-(\d{1,9})-(\d{1,9})-us")
 Pair = tuple[Path, Path]
 
 
-def path_shift_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def path_shift_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out the shift over all pairs, and where it may lie; see `judge_each`."""
 
     def judge(record: Record, _file: Path) -> list[str] | None:
@@ -43,8 +43,8 @@ def path_shift_objections(run: Path, records: Sequence[Record]) -> tuple[list[st
             return None
         told: list[str] = []
         for folder in folders:
-            told += [f"{folder.name}: {each}" for each in comparison_objections(comparison_of(folder))]
-        told += subject_objections(record, facts_of(pairs[0][1]))
+            told += [f"{folder.name}: {each}" for each in comparison_discrepancies(comparison_of(folder))]
+        told += subject_discrepancies(record, facts_of(pairs[0][1]))
         return [*told, *_differences(record, pairs, set_us)]
 
     return judge_each(run, records, QUANTITY, FILTERED, judge)
@@ -78,15 +78,15 @@ def _differences(record: Record, pairs: Sequence[Pair], set_us: int) -> Iterator
     shift_ns = round(mean(shifts_ns))
     if record["value"] is not None and abs(record["value"] - shift_ns) <= 1:
         shift_ns = record["value"]  # rounded the other way
-    yield from value_objections(record, shift_ns, n, SAYS)
-    yield from part_objections(record, {}, SAYS)
+    yield from value_discrepancies(record, shift_ns, n, SAYS)
+    yield from part_discrepancies(record, {}, SAYS)
     # The interval has to hold what is expected, and not 0.
     sign = 1 if centre_ns > 0 else -1
     near_ns, far_ns = max(abs(centre_ns) - away_ns, half_ns), abs(centre_ns) + away_ns
     sides = sorted((sign * near_ns, sign * far_ns))
-    yield from limit_objections(record, sides[1], sides[0], "the 95 % interval gives")
-    is_heard = not any(_is_unheard(folder) for pair in pairs for folder in pair)
-    wanted = "pass" if outcome_of(record, shift_ns, n) == "pass" and is_heard else "inconclusive"
+    yield from limit_discrepancies(record, sides[1], sides[0], "the 95 % interval gives")
+    is_answered = not any(_is_server_silent(folder) for pair in pairs for folder in pair)
+    wanted = "pass" if outcome_of(record, shift_ns, n) == "pass" and is_answered else "inconclusive"
     if record["outcome"] != wanted:
         yield f"{record['outcome']}, its pairs come to {wanted}"
 
@@ -116,8 +116,8 @@ def _seen_ns(pairs: Sequence[Pair], name: str) -> list[float] | None:
     return seen
 
 
-def _is_unheard(folder: Path) -> bool:
-    return is_unheard(facts_of(folder), span_of(comparison_of(folder)), folder)
+def _is_server_silent(folder: Path) -> bool:
+    return is_server_silent(facts_of(folder), span_of(comparison_of(folder)), folder)
 
 
 def _mean_ns(folder: Path) -> float:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from reports.rejudge.again import Record
 from reports.rejudge.answers import read_lines
 from reports.rejudge.each import judge_each
-from reports.rejudge.rule import outcome_of, part_objections, value_objections
+from reports.rejudge.rule import outcome_of, part_discrepancies, value_discrepancies
 
 QUANTITY = "provisioning_difference"
 UNIT = "facts"
@@ -30,7 +30,7 @@ SETTINGS_OF_INTERRUPTS = "irq_"
 SAYS = "the facts say"
 
 
-def provisioning_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def provisioning_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Count what differs after each repetition, and judge the largest number; see `judge_each`."""
     return judge_each(run, records, QUANTITY, "facts-*.json", _judge)
 
@@ -52,8 +52,8 @@ def _differences(record: Record, method: str, folder: Path) -> Iterator[str]:
         yield f"its evidence has repetitions {numbers}, its folder {there}"
     counts = [_count(method, folder, number) for number in numbers]
     value = max(counts, default=None)
-    yield from value_objections(record, value, len(counts), SAYS, UNIT)
-    yield from part_objections(record, {}, SAYS)
+    yield from value_discrepancies(record, value, len(counts), SAYS, UNIT)
+    yield from part_discrepancies(record, {}, SAYS)
     wanted = outcome_of(record, value, len(counts))
     if record["outcome"] != wanted:
         yield f"{record['outcome']}, its repetitions come to {wanted}"

@@ -13,8 +13,8 @@ from reports.rejudge.again import Record
 from reports.rejudge.answers import read_result
 from reports.rejudge.dependence import variance_of_mean
 from reports.rejudge.each import judge_each
-from reports.rejudge.rule import outcome_of, part_objections, value_objections
-from reports.rejudge.summary import summary_objections
+from reports.rejudge.rule import outcome_of, part_discrepancies, value_discrepancies
+from reports.rejudge.summary import summary_discrepancies
 from reports.rejudge.trial import is_doubtful
 
 QUANTITY = "clock_read_latency"
@@ -31,7 +31,7 @@ ROUNDED_NS = 2
 Json = Mapping[str, Any]
 
 
-def read_latency_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def read_latency_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out mean or maximum, readings, U and outcome; see `judge_each`."""
     return judge_each(run, records, QUANTITY, READINGS, _judge)
 
@@ -49,13 +49,13 @@ def _judge(record: Record, file: Path) -> list[str]:
     own = [each for each in readings["readings"] if (each["place"], each["clock"]) == (PLACE, name)]
     if len(own) != 1:
         return [*told, f"{name}: {len(own)} readings of the target's"]
-    return [*told, *(f"{name}: {each}" for each in _reading_objections(record, own[0], file.parent))]
+    return [*told, *(f"{name}: {each}" for each in _reading_discrepancies(record, own[0], file.parent))]
 
 
-def _reading_objections(record: Record, reading: Json, folder: Path) -> Iterator[str]:
+def _reading_discrepancies(record: Record, reading: Json, folder: Path) -> Iterator[str]:
     if not reading["file"]:
-        yield from value_objections(record, None, 0, SAYS)
-        yield from part_objections(record, {}, SAYS)
+        yield from value_discrepancies(record, None, 0, SAYS)
+        yield from part_discrepancies(record, {}, SAYS)
         if record["outcome"] != "unset":
             yield f"{record['outcome']}, it was not read"
         return
@@ -67,11 +67,11 @@ def _reading_objections(record: Record, reading: Json, folder: Path) -> Iterator
     if len(answer["clocks"]) != 1:
         raise ValueError(f"{reading['file']}: {len(answer['clocks'])} clocks")
     clock: Json = answer["clocks"][0]
-    yield from _answer_objections(answer, clock, reading)
+    yield from _answer_discrepancies(answer, clock, reading)
     yield from _differences(record, answer, clock)
 
 
-def _answer_objections(answer: Json, clock: Json, reading: Json) -> Iterator[str]:
+def _answer_discrepancies(answer: Json, clock: Json, reading: Json) -> Iterator[str]:
     """Say where the answer is of another clock, or contradicts itself."""
     if reading["device"].startswith(NAMES_ITS_DEVICE) and clock["name"] != reading["device"]:
         yield f"{reading['file']} is of {clock['name']}, not of {reading['device']}"
@@ -80,13 +80,13 @@ def _answer_objections(answer: Json, clock: Json, reading: Json) -> Iterator[str
     whole, net, kept = clock["latency"], clock.get("net"), clock["kept"]
     for name, summary in (("latency", whole), ("net", net), ("kept", kept)):
         if summary is not None:
-            yield from (f"{name}: {each}" for each in summary_objections(summary))
+            yield from (f"{name}: {each}" for each in summary_discrepancies(summary))
     if clock["n"] != whole["n"]:
         yield f"n is {clock['n']}, its distribution is of {whole['n']}"
     if net is not None:
-        yield from _net_objections(whole, net, answer["pair_cost_ns"])
+        yield from _net_discrepancies(whole, net, answer["pair_cost_ns"])
     if "blocks" in clock:
-        yield from _block_objections(clock["blocks"], whole if kept is None else kept)
+        yield from _block_discrepancies(clock["blocks"], whole if kept is None else kept)
     if (kept is None) != (clock["interrupted"] is None):
         yield f"interrupted is {clock['interrupted']}, kept is {'missing' if kept is None else 'there'}"
     elif kept is not None:
@@ -97,7 +97,7 @@ def _answer_objections(answer: Json, clock: Json, reading: Json) -> Iterator[str
             yield "kept has readings that latency has not"
 
 
-def _net_objections(whole: Json, net: Json, pair_cost_ns: float) -> Iterator[str]:
+def _net_discrepancies(whole: Json, net: Json, pair_cost_ns: float) -> Iterator[str]:
     """Each reading of `net` is one of `latency` less what two of the counter cost."""
     if net["n"] != whole["n"]:
         yield f"net is of {net['n']} readings, latency of {whole['n']}"
@@ -117,7 +117,7 @@ def _scatter(counting: Json, blocks: Json | None) -> float:
     return math.sqrt(alone if seen is None else max(alone / n, seen))
 
 
-def _block_objections(blocks: Json, counting: Json) -> Iterator[str]:
+def _block_discrepancies(blocks: Json, counting: Json) -> Iterator[str]:
     """The means of blocks are those of the readings that count, but for less than a block at the end."""
     size, means, n = blocks["size"], blocks["means_ns"], counting["n"]
     if size < 1 or len(means) != n // size:
@@ -143,14 +143,14 @@ def _differences(record: Record, answer: Json, clock: Json) -> Iterator[str]:
         yield f"statistic is {record['statistic']}"
         return
     value, n = counting["mean_ns" if is_mean else "max_ns"], counting["n"]
-    yield from value_objections(record, value, n, SAYS)
+    yield from value_discrepancies(record, value, n, SAYS)
     parts: dict[str, float] = {
         "counter_pair": math.ceil(answer["pair_cost_ns"]),
         "counter_resolution": math.ceil(1e9 / answer["tsc_hz"]) + 1,
     }
     if is_mean and n and counting["stddev_ns"] is not None:
         parts["scatter"] = math.ceil(_scatter(counting, clock.get("blocks")))
-    yield from part_objections(record, parts, SAYS, standard=("scatter",))
+    yield from part_discrepancies(record, parts, SAYS, standard=("scatter",))
     wanted = outcome_of(record, value, n)
     # A maximum that an interruption may have made is no fail; an answer that is not valid decides nothing.
     is_open = is_doubtful(answer) or (wanted == "fail" and not is_mean and clock["kept"] is None)

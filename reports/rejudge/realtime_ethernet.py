@@ -32,9 +32,9 @@ RISES = "bulk_rise", "receive_rise"
 UNITS = {"message_latency": "ns", **dict.fromkeys(RISES, "%"), "message_throughput": "bytes/s"}
 
 
-def message_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def message_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out value, U, losses and outcome; see `judge_each`."""
-    problems = judge_files(run, records, DOCUMENT, _trial_objections)
+    problems = judge_files(run, records, DOCUMENT, _trial_discrepancies)
     if not any(record["quantity"] in UNITS for record in records):
         return problems, 0
     in_pairs = version_of(run, json.loads((run / "run.json").read_text("utf-8"))) >= WITH_ROUND_PAIRS
@@ -67,13 +67,13 @@ def _judge(record: Record, file: Path, *, in_pairs: bool) -> Iterator[str]:
     yield from judge[record["quantity"]](record, facts, rows, in_pairs)
 
 
-def _trial_objections(file: Path) -> Iterator[str]:
+def _trial_discrepancies(file: Path) -> Iterator[str]:
     """Say where trials share an answer, or an answer's counts or way are not those of its trial."""
     facts: Json = json.loads(file.read_text("utf-8"))
     wanted = RTDIP if facts["stack"] == RTDIP else UDP
     if facts["over"] != wanted:
         yield f"{DOCUMENT} says over {facts['over']}, the stack {facts['stack']} goes over {wanted}"
-    yield from _round_objections(facts["trials"])
+    yield from _round_discrepancies(facts["trials"])
     names = [row[key] for row in facts["trials"] for key in ("file", "bulk_file") if row[key]]
     texts: dict[bytes, str] = {}
     for name, count in Counter(names).items():
@@ -95,7 +95,7 @@ def _trial_objections(file: Path) -> Iterator[str]:
             yield f"{name}: {answer['windows']} windows of {answer['window']}, {answer['messages']} messages"
 
 
-def _round_objections(trials: Sequence[Json]) -> Iterator[str]:
+def _round_discrepancies(trials: Sequence[Json]) -> Iterator[str]:
     """Say where rounds do not follow each other, or one has a trial twice; the last may have broken off."""
     rounds = [row["round"] for row in trials]
     if rounds != sorted(rounds):

@@ -33,7 +33,7 @@ NO_SUBJECTS = ("id", "quantity", "statistic", "source", "mask")
 """Texts of a requirement that do not say what it is of."""
 
 
-def requirement_objections(
+def requirement_discrepancies(
     run: Path, records: Sequence[Record], manifest: Mapping[str, Any]
 ) -> Iterator[str]:
     """Say which records were judged by something else than their requirement, and which files are damaged.

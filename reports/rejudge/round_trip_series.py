@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from reports.rejudge.answers import read_result
-from reports.rejudge.summary import summary_objections
+from reports.rejudge.summary import summary_discrepancies
 
 WAYS = ("round_trip", "residence", "round_trip_without_residence")
 
 Json = Mapping[str, Any]
 
 
-def series_objections(file: Path) -> Iterator[str]:
+def series_discrepancies(file: Path) -> Iterator[str]:
     """Say where series and answers of a folder of round trips differ.
 
     Args:
@@ -41,10 +41,10 @@ def series_objections(file: Path) -> Iterator[str]:
             continue
         yield from (f"{where}: {each}" for each in _differences(answer, file.parent / exchange["series"]))
     yield from (f"{name} is of {count} directions" for name, count in names.items() if count > 1)
-    yield from _delay_objections(facts, file.parent)
+    yield from _delay_discrepancies(facts, file.parent)
 
 
-def _delay_objections(facts: Json, folder: Path) -> Iterator[str]:
+def _delay_discrepancies(facts: Json, folder: Path) -> Iterator[str]:
     """Hold the delays that were put on devices against what their reflectors say that they added."""
     put = {each["device"]: (each["receive_us"], each["send_us"]) for each in facts["injected"]}
     for device in (each["name"] for each in facts["devices"]):
@@ -72,7 +72,7 @@ def _differences(answer: Json, series: Path) -> Iterator[str]:
     residence = [int(row["residence_ns"]) for row in rows]
     rest = [one - other for one, other in zip(whole, residence, strict=True)]
     for name, values in zip(WAYS, (whole, residence, rest), strict=True):
-        yield from (f"{name}: {each}" for each in summary_objections(answer[name]))
+        yield from (f"{name}: {each}" for each in summary_discrepancies(answer[name]))
         yield from (f"{name}: {each}" for each in _against(answer[name], values, series.name))
 
 

@@ -49,7 +49,7 @@ def _has_room(limit: Mapping[str, float | None], u: float) -> bool:
     return lower is None or lower >= 0 or -lower > u
 
 
-def value_objections(
+def value_discrepancies(
     record: Record, value: float | None, n: int, says: str, unit: str = "ns"
 ) -> Iterator[str]:
     """Say where value, samples, losses or unit are not those worked out; `says`: by what, with its verb."""
@@ -62,7 +62,7 @@ def value_objections(
         yield f"{record['lost']} lost, {record['allowed_lost']} allowed: nothing can be lost here"
 
 
-def part_objections(
+def part_discrepancies(
     record: Record, wanted: Mapping[str, float], says: str, standard: Collection[str] = ()
 ) -> Iterator[str]:
     """Say where the parts of U are not those worked out.
@@ -82,7 +82,7 @@ def part_objections(
             yield f"part {part['name']} of U is of kind {part['kind']}"
 
 
-def limit_objections(record: Record, upper: float, lower: float, says: str) -> Iterator[str]:
+def limit_discrepancies(record: Record, upper: float, lower: float, says: str) -> Iterator[str]:
     """Say where the limits are not those worked out, in whole ns; rounding may differ by one."""
     for name, found in (("upper", upper), ("lower", lower)):
         said = record["limit"][name]

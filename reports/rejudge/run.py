@@ -15,23 +15,24 @@ from typing import Any
 
 from reports.rejudge.again import Judge, Record, checks, every, kinds
 from reports.rejudge.answers import json_lines
-from reports.rejudge.arithmetic import objections
-from reports.rejudge.asked import asked_objections
+from reports.rejudge.arithmetic import discrepancies
 from reports.rejudge.each import DAMAGE
-from reports.rejudge.facts import fact_objections, read_back
-from reports.rejudge.hardware_way import hardware_objections
-from reports.rejudge.latency import latency_objections
-from reports.rejudge.listed import listed_objections
-from reports.rejudge.missing import broke_off, is_mask_on_two_way, missing_objections
-from reports.rejudge.outcome import outcome_objections
-from reports.rejudge.requirements import requirement_objections
-from reports.rejudge.samples import sample_objections
-from reports.rejudge.seal import seal_objections
-from reports.rejudge.simulated import simulation_objections
-from reports.rejudge.stack_used import stack_objections
-from reports.rejudge.times import time_objections
-from reports.rejudge.tools import tool_objections
-from reports.rejudge.version import version_objections, version_of
+from reports.rejudge.facts import fact_discrepancies, read_back
+from reports.rejudge.hardware_way import hardware_discrepancies
+from reports.rejudge.latency import latency_discrepancies
+from reports.rejudge.listed import listed_discrepancies
+from reports.rejudge.missing import broke_off, is_mask_on_two_way, missing_discrepancies
+from reports.rejudge.outcome import outcome_discrepancies
+from reports.rejudge.part_names import with_present_names
+from reports.rejudge.requirements import requirement_discrepancies
+from reports.rejudge.samples import sample_discrepancies
+from reports.rejudge.seal import seal_discrepancies
+from reports.rejudge.selected import selected_discrepancies
+from reports.rejudge.simulated import simulation_discrepancies
+from reports.rejudge.stack_used import stack_discrepancies
+from reports.rejudge.times import time_discrepancies
+from reports.rejudge.tools import tool_discrepancies
+from reports.rejudge.version import version_discrepancies, version_of
 
 OUTCOMES = ("pass", "fail", "inconclusive", "unset", "error")
 MESSAGE_MAX = 400
@@ -74,25 +75,26 @@ def rejudge(run: Path) -> RejudgeResult:
             problems.append(f"measurements.jsonl:{number}: {error}")
     try:
         manifest: dict[str, Any] = json.loads((run / "run.json").read_text("utf-8"))
+        records = [with_present_names(record) for record in records]
         for number, record in enumerate(records, start=1):
             where = f"measurements.jsonl:{number}: {record['requirement']}"
-            contradicted += [f"{where}: {objection}" for objection in objections(record)]
-            problems += [f"{where}: {objection}" for objection in _identity(run, record, manifest)]
-        contradicted += simulation_objections(run, manifest, records)
-        problems += seal_objections(run)
-        problems += listed_objections(run, manifest)
-        problems += requirement_objections(run, records, manifest)
-        problems += asked_objections(run, manifest, records)
-        problems += fact_objections(run, manifest)
+            contradicted += [f"{where}: {discrepancy}" for discrepancy in discrepancies(record)]
+            problems += [f"{where}: {discrepancy}" for discrepancy in _identity(run, record, manifest)]
+        contradicted += simulation_discrepancies(run, manifest, records)
+        problems += seal_discrepancies(run)
+        problems += listed_discrepancies(run, manifest)
+        problems += requirement_discrepancies(run, records, manifest)
+        problems += selected_discrepancies(run, manifest, records)
+        problems += fact_discrepancies(run, manifest)
         version = version_of(run, manifest)
-        problems += tool_objections(run, manifest, records, version)
-        contradicted += hardware_objections(run, manifest, records)
-        problems += missing_objections(run, manifest, records)
-        problems += time_objections(run, manifest)
-        problems += version_objections(manifest, records, version)
-        problems += stack_objections(run, manifest, records, version)
-        problems += sample_objections(manifest, records, version)
-        found, worked_out = latency_objections(
+        problems += tool_discrepancies(run, manifest, records, version)
+        contradicted += hardware_discrepancies(run, manifest, records)
+        problems += missing_discrepancies(run, manifest, records)
+        problems += time_discrepancies(run, manifest)
+        problems += version_discrepancies(manifest, records, version)
+        problems += stack_discrepancies(run, manifest, records, version)
+        problems += sample_discrepancies(manifest, records, version)
+        found, worked_out = latency_discrepancies(
             run, records, confirmed="outcome" in manifest, broke_off=broke_off(manifest)
         )
         contradicted += found
@@ -101,8 +103,8 @@ def rejudge(run: Path) -> RejudgeResult:
             contradicted += found
             worked_out += count
         if not contradicted:
-            problems += _left_objections(run, manifest, records, worked_out)
-        problems += _manifest_objections(run, manifest, records)
+            problems += _left_discrepancies(run, manifest, records, worked_out)
+        problems += _manifest_discrepancies(run, manifest, records)
     except DAMAGE as error:
         contradicted.append(f"cannot be judged again: {type(error).__name__}: {error}")
     return RejudgeResult((*contradicted, *problems), tuple(contradicted), worked_out, len(records))
@@ -112,7 +114,7 @@ def _judges() -> Iterator[Judge]:
     return (judge for again in every() for judge in again.judges)
 
 
-def _left_objections(
+def _left_discrepancies(
     run: Path, manifest: Mapping[str, Any], records: Sequence[Record], worked_out: int
 ) -> Iterator[str]:
     """Say which values were not worked out, though their quantity is judged again; not of the version before.
@@ -126,7 +128,7 @@ def _left_objections(
     for number, record in enumerate(records, start=1):
         if record["value"] is None or record not in judged or is_mask_on_two_way(run, record):
             continue
-        if not any(judge(run, [record])[1] for judge in (*_judges(), latency_objections)):
+        if not any(judge(run, [record])[1] for judge in (*_judges(), latency_discrepancies)):
             yield (
                 f"measurements.jsonl:{number}: {record['requirement']}: {record['quantity']}: could not be"
                 " worked out again from its evidence"
@@ -170,7 +172,9 @@ def _time(text: str) -> datetime | None:
         return None
 
 
-def _manifest_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
+def _manifest_discrepancies(
+    run: Path, manifest: Mapping[str, Any], records: Sequence[Record]
+) -> Iterator[str]:
     if manifest["end_utc"] is None:
         yield "run.json: the run did not come to its end"
         return
@@ -181,10 +185,10 @@ def _manifest_objections(run: Path, manifest: Mapping[str, Any], records: Sequen
     # Without an outcome of its own it is of the version before, which counts the bench's checks of itself.
     if manifest["counts"] != (counts if "outcome" in manifest else with_checks):
         yield f"run.json: counts are {manifest['counts']}, the records give {counts}"
-    yield from outcome_objections(run, manifest, _effective(records))
+    yield from outcome_discrepancies(run, manifest, _effective(records))
     output = run / "output.xml"
     if output.exists():
-        yield from _test_objections(output, manifest, records)
+        yield from _test_discrepancies(output, manifest, records)
 
 
 def _effective(records: Sequence[Record]) -> list[Record]:
@@ -210,7 +214,9 @@ def _one_line(message: str | None) -> str:
     return " ".join((message or "").split())[:MESSAGE_MAX]
 
 
-def _test_objections(output: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
+def _test_discrepancies(
+    output: Path, manifest: Mapping[str, Any], records: Sequence[Record]
+) -> Iterator[str]:
     """Hold the manifest's tests, and those that records name, against Robot Framework's own file."""
     names: set[str] = set()
     found: Counter[str] = Counter()

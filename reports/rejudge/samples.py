@@ -26,7 +26,7 @@ EXCLUDED: Mapping[str, float] = {
 """By profile, since 0.2.0: what its name promises."""
 
 
-def sample_objections(
+def sample_discrepancies(
     manifest: Mapping[str, Any], records: Sequence[Record], version: Version
 ) -> Iterator[str]:
     """Say where required samples are not those of the profile's miss probability, nor that the profile's."""

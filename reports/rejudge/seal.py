@@ -39,7 +39,7 @@ def pages_made_by(run: Path) -> tuple[dict[str, Any] | None, str]:
     return (cast("dict[str, Any]", found) if isinstance(found, dict) else None), str(data.get("folder", ""))
 
 
-def seal_objections(run: Path) -> Iterator[str]:
+def seal_discrepancies(run: Path) -> Iterator[str]:
     """Say which files of a run are not what its seals say; nothing of a run without one.
 
     The set of files is exact. Seals of older runs have no pages: of those the names alone are looked at.

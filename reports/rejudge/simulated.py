@@ -37,7 +37,7 @@ CONSOLE = re.compile(
 SHOWN = 3
 
 
-def simulation_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> list[str]:
+def simulation_discrepancies(run: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> list[str]:
     """Say where `simulated` is not what the run's own facts say.
 
     Args:
@@ -69,7 +69,7 @@ def signs_of_emulation(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
         try:
             kept = json.loads(path.read_text("utf-8"))
         except (ValueError, RecursionError):
-            continue  # `fact_objections` says so
+            continue  # `fact_discrepancies` says so
         yield from _signs(kept, SIGNS, f"{path.relative_to(run).as_posix()}: ")
     for path in sorted(evidence.rglob("emulation.ndjson")):
         yield f"{path.relative_to(run).as_posix()} is of an emulator"

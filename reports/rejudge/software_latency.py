@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each device's software latency, worked out again from every round trip (docs/software-latency.md).
 
-Value, n, and what partners and quarters of the time add to U, exactly. The scatter of the trips is worked out
-another way, by means of blocks of turns, so that U agrees within a factor. Where the pairs contradict each
-other grossly the part for it has to be there.
+Value, n, and what other devices and quarters of the time add to U, exactly. The scatter of the trips is
+worked out another way, by means of blocks of turns, so that U agrees within a factor. Where the pairs
+contradict each other grossly the part for it has to be there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reports.rejudge.each import judge_each, judge_files
 from reports.rejudge.latency import read_result
 from reports.rejudge.machine import Pause, less_target
 from reports.rejudge.path_shift import student_t
-from reports.rejudge.round_trip_series import series_objections
+from reports.rejudge.round_trip_series import series_discrepancies
 from reports.rejudge.version import WITH_EVERY_CYCLE, version_of
 
 DEVICE, SUMS = "software_latency", "software_latency_closure"
@@ -84,9 +84,9 @@ class Pauses:
         return before > 0 and self._ends[before - 1] > begin_ns
 
 
-def software_latency_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def software_latency_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out value, n, U and what adds to it; see `judge_each`."""
-    told = judge_files(run, records, FILE, series_objections)
+    told = judge_files(run, records, FILE, series_discrepancies)
     count = 0
     every_cycle = any(record["quantity"] == DEVICE for record in records) and _counts_every_cycle(run)
     for quantity, judge in ((DEVICE, partial(_judge_device, every_cycle)), (SUMS, _judge_sums)):
@@ -105,8 +105,8 @@ def _counts_every_cycle(run: Path) -> bool:
 def _judge_device(every_cycle: bool, record: Record, file: Path) -> Iterator[str]:
     facts, pairs = _read(file)
     kinds = {each["name"]: (str(each["hardware"]), str(each["software"])) for each in facts["devices"]}
-    yield from _silence_objections(facts, file.parent)
-    yield from _size_objections(record, facts)
+    yield from _silence_discrepancies(facts, file.parent)
+    yield from _size_discrepancies(record, facts)
     device = next(
         (axis["value"] for axis in record["subject"].get("axes", ()) if axis["axis"] == "device"), ""
     )
@@ -124,13 +124,13 @@ def _judge_device(every_cycle: bool, record: Record, file: Path) -> Iterator[str
 
 def _judge_sums(record: Record, file: Path) -> Iterator[str]:
     facts, pairs = _read(file)
-    yield from _size_objections(record, facts)
+    yield from _size_discrepancies(record, facts)
     waiting = {each.get(key) for each in facts["injected"] for key in ("device", "control")}
     left_out = set(facts.get("left_out_of_sums") or ()) & waiting
     yield from _of_sums(record, pairs, [not {each.asker, each.reflector} & left_out for each in pairs])
 
 
-def _silence_objections(facts: Json, folder: Path) -> Iterator[str]:
+def _silence_discrepancies(facts: Json, folder: Path) -> Iterator[str]:
     """Say which direction is called silent although its series has replies, up to the end of its turns."""
     clocks = {each["device"]: each for each in facts["clocks"]}
     for each in facts["exchanges"]:
@@ -144,7 +144,7 @@ def _silence_objections(facts: Json, folder: Path) -> Iterator[str]:
             yield f"{names} are called silent, and {len(pair.trips_ns)} replies are there"
 
 
-def _size_objections(record: Record, facts: Json) -> Iterator[str]:
+def _size_discrepancies(record: Record, facts: Json) -> Iterator[str]:
     said = {each["name"]: each["value"] for each in record["conditions"].get("numbers", ())}
     if said.get("size_bytes") != facts["size_bytes"]:
         yield f"is of {said.get('size_bytes')} bytes, the round trips of {facts['size_bytes']}"
@@ -243,11 +243,11 @@ def _of_device(
     standard = _scatter(share, pairs)
     if standard and not standard / U_FACTOR <= parts.get("round_trips", 0) <= standard * U_FACTOR:
         yield f"scatter is {parts.get('round_trips')}, blocks of the round trips say {standard:.0f}"
-    yield from _hardware_objections(share, pairs, parts)
+    yield from _hardware_discrepancies(share, pairs, parts)
     found = _parts(place, rows, means, share, value, pairs)
     if every_cycle:
         left_over = math.ceil(_left_over(place, rows, weights, means))
-        found["partners"] = max(found["partners"], float(left_over))
+        found["device_dependence"] = max(found["device_dependence"], float(left_over))
     for name, said in parts.items():
         if name not in ("round_trips", "hardware") and (name not in found or abs(said - found[name]) > 1.5):
             yield f"part {name} of U is {said}, the round trips say {found.get(name)}"
@@ -256,11 +256,13 @@ def _of_device(
     else:  # pairs of one kind close in more ways than the contrasts of devices
         is_plain = len(order) == len(kinds) < len(pairs)
         have_to_be_zero = _contrasts(pairs) if is_plain else []
-    if "partners" not in parts and _is_gross(have_to_be_zero, means, pairs):
+    if "device_dependence" not in parts and _is_gross(have_to_be_zero, means, pairs):
         yield "the pairs contradict each other, and U has no part for it"
 
 
-def _hardware_objections(share: Vector, pairs: Sequence[Pair], parts: Mapping[str, float]) -> Iterator[str]:
+def _hardware_discrepancies(
+    share: Vector, pairs: Sequence[Pair], parts: Mapping[str, float]
+) -> Iterator[str]:
     """Hold the part for cables and switches against what the pairs leave of each: it may cancel."""
     names = {name for each in pairs for name in each.hardware_ns}
     left = [_sum(share, [each.hardware_ns.get(name, 0) for each in pairs]) for name in names]
@@ -272,7 +274,7 @@ def _hardware_objections(share: Vector, pairs: Sequence[Pair], parts: Mapping[st
 def _parts(
     place: int, rows: list[Vector], means: Vector, share: Vector, value: float, pairs: Sequence[Pair]
 ) -> dict[str, float]:
-    """Return what partners and quarters of the time add to U, in ns."""
+    """Return what other devices and quarters of the time add to U, in ns."""
     farthest = 0.0
     two = [index for index, row in enumerate(rows) if max(row) == 1]
     for index, row in enumerate(rows):
@@ -286,7 +288,7 @@ def _parts(
                 means[index] * (1 if place in own else -1) for index, own in zip(three, ends, strict=True)
             ]
             farthest = max(farthest, abs(sum(signed) / 2 - value))
-    found = {"partners": float(math.ceil(farthest))}
+    found = {"device_dependence": float(math.ceil(farthest))}
     if all(each.turns is not None for each in pairs):
         last = max(each.last_turn for each in pairs)
         moved = 0.0
@@ -299,7 +301,7 @@ def _parts(
                     return found
                 own.append(fmean(part))
             moved = max(moved, abs(_sum(share, own) - value))
-        found["stretches"] = float(math.ceil(moved))
+        found["block_variation"] = float(math.ceil(moved))
     return found
 
 
@@ -362,7 +364,7 @@ def _of_sums(record: Record, pairs: Sequence[Pair], counted: Sequence[bool]) -> 
     standard, said = _scatter(signs, pairs), parts.get("round_trips", 0)
     if standard and not standard / U_FACTOR <= said <= standard * U_FACTOR:
         yield f"its scatter is {said}, blocks of the round trips say {standard:.0f}"
-    yield from _hardware_objections(signs, pairs, parts)
+    yield from _hardware_discrepancies(signs, pairs, parts)
 
 
 def _no_pass(

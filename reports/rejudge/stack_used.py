@@ -28,7 +28,9 @@ RTDIP_OPTION = "--rtdip"
 Json = Mapping[str, Any]
 
 
-def stack_objections(run: Path, manifest: Json, records: Sequence[Record], version: Version) -> Iterator[str]:
+def stack_discrepancies(
+    run: Path, manifest: Json, records: Sequence[Record], version: Version
+) -> Iterator[str]:
     """Say where a replay's stack is not the one that its record, folder or counters name."""
     is_needed = version >= WITH_STACK_USED
     named: dict[Path, list[Record]] = {}
@@ -50,15 +52,18 @@ def stack_objections(run: Path, manifest: Json, records: Sequence[Record], versi
             continue
         try:
             document = json.loads(used.read_text("utf-8"))
-            told = [*_document_objections(folder, document, result), *_proof_objections(folder, document)]
-            told += _place_objections(folder, document["stack"], asked)
-            told += _record_objections(document["stack"], named.get(folder, ()))
+            told = [
+                *_document_discrepancies(folder, document, result),
+                *_proof_discrepancies(folder, document),
+            ]
+            told += _place_discrepancies(folder, document["stack"], asked)
+            told += _record_discrepancies(document["stack"], named.get(folder, ()))
         except DAMAGE as error:
             told = [f"{USED}: {type(error).__name__}: {error}"]
         yield from (f"{where}: {each}" for each in told)
 
 
-def _document_objections(folder: Path, document: Json, result: Json) -> Iterator[str]:
+def _document_discrepancies(folder: Path, document: Json, result: Json) -> Iterator[str]:
     """Hold each program's command against what it says carried it."""
     if document["schema"] != SCHEMA:
         yield f"{USED}: schema is {document['schema']}"
@@ -91,7 +96,7 @@ def _carrier(program: Json) -> str:
     return ":".join(program["preload"]) or KERNEL
 
 
-def _proof_objections(folder: Path, document: Json) -> Iterator[str]:
+def _proof_discrepancies(folder: Path, document: Json) -> Iterator[str]:
     """Hold the counters of the stack's ends against the programs that used it."""
     file = folder / COUNTED
     if file.exists() != (document["counted"] is not None):
@@ -113,7 +118,7 @@ def _proof_objections(folder: Path, document: Json) -> Iterator[str]:
         yield from (f"{COUNTED}: {node}: {name} is {end[name]}: a counter that ran back" for name in negative)
 
 
-def _place_objections(folder: Path, stack: str, asked: set[str]) -> Iterator[str]:
+def _place_discrepancies(folder: Path, stack: str, asked: set[str]) -> Iterator[str]:
     """Hold the folder's name, and what the stack's command said, against the stack."""
     place = folder.parent
     if place.name in asked and place.name != stack:
@@ -123,6 +128,6 @@ def _place_objections(folder: Path, stack: str, asked: set[str]) -> Iterator[str
             yield f"{PUT_ON} is of {said['stack']}, its programs went by {stack}"
 
 
-def _record_objections(stack: str, records: Sequence[Record]) -> Iterator[str]:
+def _record_discrepancies(stack: str, records: Sequence[Record]) -> Iterator[str]:
     for said in sorted({record["subject"].get("stack") or KERNEL for record in records} - {stack}):
         yield f"its records are of stack {said}, its programs went by {stack}"

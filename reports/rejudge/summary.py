@@ -20,7 +20,7 @@ EXACT = 2048
 """Magnitudes below have buckets of 1 ns; above, each octave has 1024 of them."""
 
 
-def summary_objections(summary: Json) -> Iterator[str]:
+def summary_discrepancies(summary: Json) -> Iterator[str]:
     """Say where figures and buckets of a distribution differ; docs/native-tools.md, *summary*."""
     rows: Sequence[Sequence[int]] = summary["buckets"]
     low, width, count = np.array(rows, np.int64).reshape(-1, 3).T
@@ -45,7 +45,7 @@ def summary_objections(summary: Json) -> Iterator[str]:
     mean = summary["mean_ns"]
     if mean is None or not lowest - 1 <= mean <= highest + 1:
         yield f"mean_ns is {mean}, its buckets allow {lowest:.0f} to {highest:.0f}"
-    yield from _spread_objections(summary, low, width, count / counted, counted)
+    yield from _spread_discrepancies(summary, low, width, count / counted, counted)
     for name, share in (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999)):
         value = summary[name]
         if value is None or not summary["min_ns"] <= value <= summary["max_ns"]:
@@ -66,7 +66,9 @@ def _are_buckets(low: Ints, width: Ints) -> Bools:
     )
 
 
-def _spread_objections(summary: Json, low: Ints, width: Ints, share: Floats, counted: int) -> Iterator[str]:
+def _spread_discrepancies(
+    summary: Json, low: Ints, width: Ints, share: Floats, counted: int
+) -> Iterator[str]:
     """The standard deviation differs from that of the buckets' middles by half of the widest at most."""
     middles = low + (width - 1) / 2
     found = math.sqrt(float(share @ (middles - middles @ share) ** 2))
@@ -75,7 +77,7 @@ def _spread_objections(summary: Json, low: Ints, width: Ints, share: Floats, cou
         yield f"stddev_ns is {said}, that of its buckets {found:.0f}"
 
 
-def stream_objections(
+def stream_discrepancies(
     stream: Json, misses: Sequence[Json], dropped: int, last_progress: Json | None
 ) -> Iterator[str]:
     """Say where counts of a stream, its log of misses and what it said on the way differ."""
@@ -83,9 +85,9 @@ def stream_objections(
         yield f"expected {stream['expected']}, lost {stream['lost']}, received {stream['received']}"
     whole = stream["received_minus_scheduled"]
     if "receive_stack" in stream:
-        yield from (f"receive_stack: {each}" for each in summary_objections(stream["receive_stack"]))
+        yield from (f"receive_stack: {each}" for each in summary_discrepancies(stream["receive_stack"]))
     for name in ("received_minus_scheduled", "received_minus_sent", "sent_minus_scheduled"):
-        yield from (f"{name}: {objection}" for objection in summary_objections(stream[name]))
+        yield from (f"{name}: {discrepancy}" for discrepancy in summary_discrepancies(stream[name]))
         if (
             stream[name]["n"] + stream["invalid_samples"] != stream["received"]
             and name != "received_minus_scheduled"
@@ -116,10 +118,10 @@ def stream_objections(
         ):
             yield f"message {miss['sequence']} of the log: sent does not lie between"
     if last_progress is not None:
-        yield from _progress_objections(stream, last_progress)
+        yield from _progress_discrepancies(stream, last_progress)
 
 
-def _progress_objections(stream: Json, progress: Json) -> Iterator[str]:
+def _progress_discrepancies(stream: Json, progress: Json) -> Iterator[str]:
     """The last progress comes before the end: its counts are no larger than those of the result."""
     for number, received, _lost, max_ns, missed in progress["streams"]:
         if number != stream["id"]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reports.rejudge.trial import by_timecard, comparison_objections, comparison_of
+from reports.rejudge.trial import by_timecard, comparison_discrepancies, comparison_of
 
 NOTED = "clock.json"
 COMPARISON = "clock-error.ndjson"
@@ -27,9 +27,9 @@ class TargetClock:
         self._found = by_timecard(self._answer, self._noted)
         self._lines: dict[str, Json] = {line["name"]: line for line in self._noted["lines"]}
 
-    def objections(self) -> Iterator[str]:
+    def discrepancies(self) -> Iterator[str]:
         """Say where comparison and note contradict themselves or each other."""
-        yield from (f"{COMPARISON}: {each}" for each in comparison_objections(self._answer))
+        yield from (f"{COMPARISON}: {each}" for each in comparison_discrepancies(self._answer))
         found, parts = self._found, self._found.parts
         for name, worked_out in (
             ("max_abs_ns", None if found.value is None else abs(found.value)),

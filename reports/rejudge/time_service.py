@@ -26,7 +26,7 @@ WITHOUT_TIME = ("monotonic-raw", "tsc")
 Json = Mapping[str, Any]
 
 
-def service_objections(answer: Json, facts: Json, folder: Path) -> Iterator[str]:
+def service_discrepancies(answer: Json, facts: Json, folder: Path) -> Iterator[str]:
     """Say where an answer is not of what the service in the trial's folder has published, or of that time.
 
     Args:
@@ -37,20 +37,20 @@ def service_objections(answer: Json, facts: Json, folder: Path) -> Iterator[str]
     told = answer.get("device_bound")
     if not told:
         return
-    yield from _size_objections(answer, told)
+    yield from _size_discrepancies(answer, told)
     if facts.get("servo_format") != FORMAT:
         return
     log = folder / facts["servo_log"]
     lines = [line for text in json_lines(log) if (line := _object(text)) is not None] if log.exists() else []
     syncs = [line for line in lines if line.get("type") == "sync" and line.get("bound_ns") is not None]
     for sync in syncs:
-        yield from (f"{log.name}: {each}" for each in _sync_objections(sync))
+        yield from (f"{log.name}: {each}" for each in _sync_discrepancies(sync))
     began_ns = answer.get("start_monotonic_ns")
     servers = [len(line["servers"]) for line in lines if line.get("type") == "ready" and "servers" in line]
     is_whole = began_ns is not None and any(sync["monotonic_ns"] < began_ns for sync in syncs)
     if told["bound_checked"] and servers == [1] and is_whole:
-        yield from _published_objections(told, syncs, lines)
-    yield from _time_objections(answer, list(_served(lines)))
+        yield from _published_discrepancies(told, syncs, lines)
+    yield from _time_discrepancies(answer, list(_served(lines)))
 
 
 def _object(text: str) -> Json | None:
@@ -61,7 +61,7 @@ def _object(text: str) -> Json | None:
     return cast("Json", found) if isinstance(found, dict) else None
 
 
-def _size_objections(answer: Json, told: Json) -> Iterator[str]:
+def _size_discrepancies(answer: Json, told: Json) -> Iterator[str]:
     """U is never more than the interval, and an error that was inside is no larger than what was told.
 
     A single reading may have more: a handle's time that stands is ahead of the line, and U has that besides.
@@ -77,7 +77,7 @@ def _size_objections(answer: Json, told: Json) -> Iterator[str]:
             yield f"{form}_missed is 0, an offset of {farthest_ns} ns is beyond {told[form]['max_ns']}"
 
 
-def _sync_objections(sync: Json) -> Iterator[str]:
+def _sync_discrepancies(sync: Json) -> Iterator[str]:
     """Hold what a batch published against the line that it was made of; older logs have no line."""
     at = f"sync at {sync['monotonic_ns']}"
     if sync["u_ns"] > sync["bound_ns"]:
@@ -91,7 +91,7 @@ def _sync_objections(sync: Json) -> Iterator[str]:
         yield f"{at}: u_ns is {sync['u_ns']}, its line has {sync['line_u_ns']}"
 
 
-def _published_objections(told: Json, syncs: Sequence[Json], lines: Sequence[Json]) -> Iterator[str]:
+def _published_discrepancies(told: Json, syncs: Sequence[Json], lines: Sequence[Json]) -> Iterator[str]:
     """With one server nothing but a batch gives a smaller U, and each exchange counts with its R."""
     if "u" in told:
         least_ns = min(told["bound"]["min_ns"], *(sync["u_ns"] for sync in syncs))
@@ -113,7 +113,7 @@ def _root_distances_ns(lines: Sequence[Json]) -> list[int]:
     return [line["root_distance_ns"] for line in exchanges if "root_distance_ns" in line]
 
 
-def _time_objections(answer: Json, served: Sequence[tuple[int, int]]) -> Iterator[str]:
+def _time_discrepancies(answer: Json, served: Sequence[tuple[int, int]]) -> Iterator[str]:
     """Hold the answer's times against each other and the server's stamps.
 
     Args:

@@ -18,7 +18,7 @@ _GENERATED = re.compile(rb'<robot [^>]*generated="([^"]+)"')
 _HEAD_BYTES = 4096
 
 
-def time_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+def time_discrepancies(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Say where the manifest's beginning is not that of the run's name, or of `output.xml`."""
     begin = datetime.fromisoformat(manifest["start_utc"])
     if named := NAMED.fullmatch(manifest["run_id"]):

@@ -12,7 +12,7 @@ from typing import Any, cast
 from reports.rejudge.again import Record, every
 from reports.rejudge.answers import json_lines
 from reports.rejudge.arithmetic import TOLERANCE
-from reports.rejudge.summary import summary_objections
+from reports.rejudge.summary import summary_discrepancies
 from reports.rejudge.version import WITH_NAMES, WITH_UNCLAIMED, Version, parsed
 
 Json = Mapping[str, Any]
@@ -24,7 +24,9 @@ CLOCKS_APART_NS = 1_000
 SUMMARY_SAYS = {"n", "buckets", "overflow", "min_ns", "max_ns", "mean_ns", "stddev_ns", "p50_ns", "p999_ns"}
 
 
-def tool_objections(run: Path, manifest: Json, records: Sequence[Record], version: Version) -> Iterator[str]:
+def tool_discrepancies(
+    run: Path, manifest: Json, records: Sequence[Record], version: Version
+) -> Iterator[str]:
     """Look through the documents, the tools' answers and the misses that records were judged from.
 
     Args:
@@ -43,7 +45,11 @@ def tool_objections(run: Path, manifest: Json, records: Sequence[Record], versio
         if name.endswith(".ndjson"):
             for answer in _answers(file):
                 is_miss = name == "misses.ndjson"
-                told = _miss_objections(answer) if is_miss else _answer_objections(answer, manifest, always)
+                told = (
+                    _miss_discrepancies(answer)
+                    if is_miss
+                    else _answer_discrepancies(answer, manifest, always)
+                )
                 yield from (f"{path}: {said}" for said in told)
         elif name in schemas:
             document = json.loads(file.read_text("utf-8"))
@@ -59,7 +65,7 @@ def _answers(file: Path) -> Iterator[Json]:
             yield json.loads(line)
 
 
-def _answer_objections(answer: Json, manifest: Json, always: bool) -> Iterator[str]:
+def _answer_discrepancies(answer: Json, manifest: Json, always: bool) -> Iterator[str]:
     """Hold the result of a tool against itself, and its version against the manifest's.
 
     Args:
@@ -74,15 +80,15 @@ def _answer_objections(answer: Json, manifest: Json, always: bool) -> Iterator[s
     if wanted is not None and (version or always) and version != wanted.rpartition(" ")[2]:
         yield f"version is {version}, the manifest has {wanted}"
     if WITNESS_SAYS.issubset(answer) and not answer["windows_dropped"]:
-        yield from _stall_objections(answer)
+        yield from _stall_discrepancies(answer)
     if "unclaimed_ns" not in answer and _must_say_unclaimed(answer):
         yield "unclaimed_ns is missing, and this version of a witness that keeps CPUs awake always has it"
     for key in ("target_ran_ns", "unclaimed_ns"):
         if answer.get(key) is not None:
-            yield from _share_objections(answer, key)
+            yield from _share_discrepancies(answer, key)
     of_streams = "streams" in answer  # those are looked at with the latencies
     for place, summary in () if of_streams else _summaries(answer):
-        yield from (f"{place}: {said}" for said in summary_objections(summary))
+        yield from (f"{place}: {said}" for said in summary_discrepancies(summary))
 
 
 def _summaries(value: Any, place: str = "") -> Iterator[tuple[str, Json]]:
@@ -100,7 +106,7 @@ def _summaries(value: Any, place: str = "") -> Iterator[tuple[str, Json]]:
                 yield from _summaries(member, f"{place}.{number}")
 
 
-def _stall_objections(answer: Json) -> Iterator[str]:
+def _stall_discrepancies(answer: Json) -> Iterator[str]:
     """Hold each CPU's sums, and the time that any of them stalled, against the windows."""
     windows: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for begin_ns, end_ns, cpu in answer["windows"]:
@@ -132,7 +138,7 @@ def _must_say_unclaimed(answer: Json) -> bool:
     return is_awake and parsed(str(answer.get("version", 0))) >= WITH_UNCLAIMED
 
 
-def _share_objections(answer: Json, key: str) -> Iterator[str]:
+def _share_discrepancies(answer: Json, key: str) -> Iterator[str]:
     """Hold a share of the time between two wake-ups against that time."""
     windows, ran_ns = answer["windows"], answer[key]
     if len(windows) != len(ran_ns):
@@ -144,7 +150,7 @@ def _share_objections(answer: Json, key: str) -> Iterator[str]:
             yield f"{key}: {own} ns on CPU {cpu}, from one wake-up to the next {longest} ns"
 
 
-def _miss_objections(miss: Json) -> Iterator[str]:
+def _miss_discrepancies(miss: Json) -> Iterator[str]:
     """Hold what a miss says it took against its times."""
     received, scheduled = miss.get("received_reference_tai_ns"), miss.get("scheduled_tai_ns")
     if received is None or scheduled is None:

@@ -15,8 +15,8 @@ from reports.rejudge.again import Record
 from reports.rejudge.answers import read_result
 from reports.rejudge.arithmetic import TOLERANCE
 from reports.rejudge.machine import machine_of
-from reports.rejudge.rule import beyond, outcome_of, part_objections, value_objections
-from reports.rejudge.summary import summary_objections
+from reports.rejudge.rule import beyond, outcome_of, part_discrepancies, value_discrepancies
+from reports.rejudge.summary import summary_discrepancies
 
 TRIAL = "trial.json"
 FILTERED = "filtered.ndjson"
@@ -93,10 +93,10 @@ def _tai_differs(answer: Json) -> bool:
     return len(known) > 1
 
 
-def comparison_objections(answer: Json) -> Iterator[str]:
+def comparison_discrepancies(answer: Json) -> Iterator[str]:
     """Say where a comparison contradicts itself: distributions, series, counts."""
     for name in ("offset", "window"):
-        yield from (f"{name}: {objection}" for objection in summary_objections(answer[name]))
+        yield from (f"{name}: {discrepancy}" for discrepancy in summary_discrepancies(answer[name]))
     n = answer["offset"]["n"]
     if n != answer["window"]["n"] or n + answer["discarded"] != answer["iterations"]:
         yield f"{answer['iterations']} iterations, {answer['discarded']} discarded, {n} kept"
@@ -104,10 +104,10 @@ def comparison_objections(answer: Json) -> Iterator[str]:
     if list(series["columns"]) != COLUMNS:
         yield f"the series has the columns {series['columns']}"
     elif series["rows"]:
-        yield from (f"the series: {each}" for each in _series_objections(answer, series["rows"]))
+        yield from (f"the series: {each}" for each in _series_discrepancies(answer, series["rows"]))
 
 
-def _series_objections(answer: Json, rows: Sequence[Sequence[float]]) -> Iterator[str]:
+def _series_discrepancies(answer: Json, rows: Sequence[Sequence[float]]) -> Iterator[str]:
     """Say where the series is not of the samples that the distribution is of."""
     offset = answer["offset"]
     n = sum(row[1] for row in rows)
@@ -121,10 +121,10 @@ def _series_objections(answer: Json, rows: Sequence[Sequence[float]]) -> Iterato
         yield f"offset.mean_ns is {offset['mean_ns']}, its rows have {mean_ns:.0f}"
     if rows[0][0] < answer["start_tai_ns"]:
         yield f"it begins at {rows[0][0]}, the comparison at {answer['start_tai_ns']}"
-    yield from itertools.islice(_row_objections(rows, answer["series"]["interval_ns"]), NAMED)
+    yield from itertools.islice(_row_discrepancies(rows, answer["series"]["interval_ns"]), NAMED)
 
 
-def _row_objections(rows: Sequence[Sequence[float]], interval_ns: int) -> Iterator[str]:
+def _row_discrepancies(rows: Sequence[Sequence[float]], interval_ns: int) -> Iterator[str]:
     """Say which rows do not stand for an interval, counted from the first, or have an impossible mean."""
     before_ns = rows[0][0] - interval_ns
     for time_ns, _n, mean_ns, min_ns, max_ns in rows:
@@ -135,7 +135,7 @@ def _row_objections(rows: Sequence[Sequence[float]], interval_ns: int) -> Iterat
         before_ns = time_ns
 
 
-def subject_objections(record: Record, facts: Json) -> Iterator[str]:
+def subject_discrepancies(record: Record, facts: Json) -> Iterator[str]:
     """Say where a record is of another clock, phase, load or impairment than its trial."""
     conditions = record["conditions"]
     interval_s = facts["interval_s"]
@@ -150,12 +150,12 @@ def subject_objections(record: Record, facts: Json) -> Iterator[str]:
             yield f"{name} is {said}, the trial is of {found}"
 
 
-def offset_objections(record: Record, found: Offset, folder: Path) -> Iterator[str]:
+def offset_discrepancies(record: Record, found: Offset, folder: Path) -> Iterator[str]:
     """Say where a record differs from what its trial says: value, samples, U, outcome."""
-    yield from value_objections(record, found.value, found.n, SAYS)
-    yield from part_objections(record, found.parts, SAYS)
+    yield from value_discrepancies(record, found.value, found.n, SAYS)
+    yield from part_discrepancies(record, found.parts, SAYS)
     if record["outcome"] == "pass" and (found.is_doubtful or found.is_stepped):
-        yield "pass, though the comparison is not valid, the clock stepped, or its server was not heard"
+        yield "pass, though the comparison is not valid, the clock stepped, or its server was silent"
         return
     wanted = outcomes_of(record, found, read_result(folder / WITNESS))
     if record["outcome"] not in wanted:

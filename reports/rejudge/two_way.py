@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from reports.rejudge.answers import read_result
-from reports.rejudge.heard import Span
+from reports.rejudge.server_replies import Span
 from reports.rejudge.trial import Offset, is_doubtful
 
 TARGET_FILE = "two-way-target.ndjson"

@@ -54,7 +54,7 @@ def parsed(text: str) -> Version:
     return tuple(int(number) for number in text.split("."))
 
 
-def version_objections(
+def version_discrepancies(
     manifest: Mapping[str, Any], records: Sequence[Record], version: Version
 ) -> Iterator[str]:
     """Say what the manifest of a run lacks that its version always writes."""

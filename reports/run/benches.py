@@ -25,7 +25,7 @@ from typing import cast
 
 from reports.errors import RecordError, RunFolderError
 from reports.record.measurement import parse_utc
-from reports.rejudge.seal import SEAL, seal_objections, sealed_by
+from reports.rejudge.seal import SEAL, seal_discrepancies, sealed_by
 from reports.run.manifest import Manifest
 from reports.run.seal import key_file
 
@@ -61,7 +61,7 @@ class TrustedSeals:
         """Return the bench whose seal a run has, as the list names it; empty: none, or none is listed."""
         return next((each.name for each in self._listed(fingerprint) if _is_of(each, manifest)), "")
 
-    def objection(self, run: Path, manifest: Manifest) -> str:
+    def discrepancy(self, run: Path, manifest: Manifest) -> str:
         """Return why a run has no seal that counts, in words; empty: it has one.
 
         Raises:
@@ -70,7 +70,7 @@ class TrustedSeals:
         found = seal_of(run)
         if not found:
             return f"{SEAL}: missing; the run is not sealed"
-        if broken := list(seal_objections(run)):
+        if broken := list(seal_discrepancies(run)):
             return broken[0]
         if found in self.fingerprints or self.bench_of(found, manifest):
             return ""

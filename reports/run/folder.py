@@ -26,11 +26,11 @@ from typing import Any
 from reports.durable import append_line, draft_of, replace_file, sync_directory, write_error
 from reports.errors import RecordError, RunFolderError
 from reports.record.measurement import Evidence, Measurement, Outcome, utc_now
-from reports.run.asked import AskedSuite
 from reports.run.failed_tests import FailedTest
 from reports.run.integrity import SUMS, sha256_file, write_sums
 from reports.run.left_out import LeftOut
 from reports.run.manifest import MANIFEST_SCHEMA, Attempt, Manifest, TestCounts, count_outcomes
+from reports.run.selected import SelectedSuite
 
 MANIFEST = "run.json"
 MEASUREMENTS = "measurements.jsonl"
@@ -202,7 +202,7 @@ class RunFolder:
         tools: Mapping[str, Any] | None = None,
         tests: TestCounts | None = None,
         failed_tests: tuple[FailedTest, ...] = (),
-        asked: tuple[AskedSuite, ...] = (),
+        asked: tuple[SelectedSuite, ...] = (),
         left_out: tuple[LeftOut, ...] = (),
         excluded_miss_probability: float | None = None,
         interrupted: str | None = None,

@@ -17,7 +17,7 @@ class LeftOut:
 
     Attributes:
         target: Of whom.
-        suite: As `reports.run.asked.suite_name` names it.
+        suite: As `reports.run.selected.suite_name` names it.
         tests: Their names.
         whole: There are no others in the suite.
     """

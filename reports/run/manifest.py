@@ -13,9 +13,9 @@ from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.codec import from_json, omit_none, to_json
 from reports.record.json_text import load_json
 from reports.record.measurement import Measurement, Outcome
-from reports.run.asked import AskedSuite
 from reports.run.failed_tests import FailedTest
 from reports.run.left_out import LeftOut
+from reports.run.selected import SelectedSuite
 from reports.run.tally import effective
 
 MANIFEST_SCHEMA = "benchwright.run/1"
@@ -57,8 +57,8 @@ class Manifest:
             the bench's checks of itself are not among them.
         problems: What went wrong with the run itself, not with what it measured.
         failed_tests: Robot Framework's tests that failed; null: none did, or the run is older than the list.
-        asked: What its suites ask of each target, and what of it was skipped (reports/run/asked.py); null: no
-            suite has said, or the run is of the version before.
+        asked: What its suites ask of each target, and what of it was skipped (reports/run/selected.py); null:
+            no suite has said, or the run is of the version before.
         left_out: What the profile leaves out of what its targets take part in; null: nothing, or the run is
             older than the list.
         excluded_miss_probability: What a pass excludes of each stream with 95 %, by the profile; null: no
@@ -89,7 +89,7 @@ class Manifest:
     tests: TestCounts = field(default_factory=TestCounts)
     problems: tuple[str, ...] = ()
     failed_tests: tuple[FailedTest, ...] | None = omit_none()
-    asked: tuple[AskedSuite, ...] | None = omit_none()
+    asked: tuple[SelectedSuite, ...] | None = omit_none()
     left_out: tuple[LeftOut, ...] | None = omit_none()
     excluded_miss_probability: float | None = omit_none()
     interrupted: str | None = omit_none()

@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.measurement import Measurement, Outcome
-from reports.run.asked import AskedSuite, Standing, State, count_states, standings
-from reports.run.asked_before import asked_in
 from reports.run.failed_tests import FailedTest, beyond_records, in_words
 from reports.run.folder import MEASUREMENTS, Records, RunFolder
 from reports.run.manifest import Manifest, count_outcomes
 from reports.run.raw_data import hash_rows
+from reports.run.selected import SelectedSuite, Standing, State, count_states, standings
+from reports.run.selected_before import selected_in
 from reports.run.tally import effective, overall, worst_outcome
 from reports.run.targets import targets_of
 
@@ -90,7 +90,7 @@ def run_outcome(
     found: Records,
     changed: Collection[str] = (),
     targets: Sequence[str] = (),
-    asked: Sequence[AskedSuite] = (),
+    selected: Sequence[SelectedSuite] = (),
     *,
     finalised: bool = True,
 ) -> RunOutcome:
@@ -101,14 +101,14 @@ def run_outcome(
         found: All its records.
         changed: Evidence that is missing, or not what its records were judged from; paths in the run.
         targets: All targets of the run.
-        asked: What its suites ask of them.
+        selected: What its suites select of them.
         finalised: Whether the run has its pages and sums, or is about to get them.
     """
     failed = manifest.failed_tests or ()
     ends = _ends(manifest, found, finalised=finalised)
     if len(targets) <= 1:
         whole = _scope(manifest, ends, found.measurements, failed, changed)
-        return replace(whole, requirements=standings(asked, "", whole.judged, whole.checks))
+        return replace(whole, requirements=standings(selected, "", whole.judged, whole.checks))
     each = {
         name: _scope(
             manifest,
@@ -120,7 +120,7 @@ def run_outcome(
         for name in targets
     }
     for name, scope in each.items():
-        each[name] = replace(scope, requirements=standings(asked, name, scope.judged, scope.checks))
+        each[name] = replace(scope, requirements=standings(selected, name, scope.judged, scope.checks))
     return _scope(manifest, ends, found.measurements, failed, changed, each)
 
 
@@ -142,7 +142,7 @@ def outcome_of(run: RunFolder, *, finalising: bool = False) -> RunOutcome:
         found,
         changed,
         targets,
-        asked_in(run.path, run.manifest),
+        selected_in(run.path, run.manifest),
         finalised=finalising or run.finalised,
     )
 

@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import cast
 
 from reports.record.measurement import Measurement
-from reports.run.asked_before import asked_in
 from reports.run.folder import EVIDENCE
 from reports.run.manifest import Manifest
+from reports.run.selected_before import selected_in
 
 MACHINE_FACTS = frozenset({"hostname", "kernel", "os"})
 """Facts of a machine have one of these."""
@@ -33,7 +33,7 @@ def targets_of(run: Path, manifest: Manifest, records: Iterable[Measurement]) ->
         for name, each in facts
         if isinstance(each, dict) and MACHINE_FACTS & cast("dict[str, object]", each).keys()
     ]
-    asked = [each.target for each in asked_in(run, manifest) if each.target]
+    asked = [each.target for each in selected_in(run, manifest) if each.target]
     return tuple(dict.fromkeys([*asked, *read_back, *(record.subject.target for record in records)]))
 
 

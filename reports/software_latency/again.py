@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from reports.rejudge.again import Again, Kind
-from reports.rejudge.software_latency import software_latency_objections
+from reports.rejudge.software_latency import software_latency_discrepancies
 
 TRIPS = ("round_trips.json",)
 
@@ -13,9 +13,9 @@ AGAIN = Again(
         "software_latency": Kind("ns", ("mean",), TRIPS),
         "software_latency_closure": Kind("ns", ("max",), TRIPS, is_check=True),
         # of the version before: it has no second judge
-        "software_latency_en": Kind("", ("en",), TRIPS, is_check=True, is_asked=False, is_judged=False),
+        "software_latency_en": Kind("", ("en",), TRIPS, is_check=True, is_selected=False, is_judged=False),
     },
-    judges=(software_latency_objections,),
+    judges=(software_latency_discrepancies,),
     schemas={"round_trips.json": "benchwright.round_trips/1"},
     loose=TRIPS,
 )

@@ -33,8 +33,8 @@ CAPABILITY = Capability(
     },
     part_meanings={
         "clock_wander": "How far two clocks moved against each other while they were compared.",
-        "partners": "How far a device's latency moves with the devices that it is measured with.",
-        "stretches": "How far a device's latency moves from one quarter of the measurement to another.",
+        "device_dependence": "How far a device's latency moves with the devices that it is measured with.",
+        "block_variation": "How far a device's latency moves from one quarter of the measurement to another.",
         "hardware": "Latency of cables and switches that was taken off the round trips, by their data "
         "sheets.",
         "round_trips": "Scatter of the round trips that tell a device's latency: moving-block bootstrap.",

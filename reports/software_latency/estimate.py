@@ -30,7 +30,7 @@ Order: TypeAlias = Literal[1, 2, 3]
 CHANCE = 0.001
 """How often a check may speak where nothing is wrong."""
 
-PARTNERS, STRETCHES, HARDWARE = "partners", "stretches", "hardware"
+DEVICE_DEPENDENCE, BLOCK_VARIATION, HARDWARE = "device_dependence", "block_variation", "hardware"
 """Names of the parts of U besides the scatter: two come of a check which has spoken."""
 
 _NAMES = {1: "mean", 2: "variance"}
@@ -309,11 +309,11 @@ def _bounds(
         values = np.array([each.cumulants[0] for each in measured])
         moved = np.maximum(partner_bounds(design, values, means), residual_bounds(design, weights, values))
         for own, ns in zip(bounds, moved, strict=True):
-            own.append(Bound(PARTNERS, float(ns), "the pairs contradict each other"))
+            own.append(Bound(DEVICE_DEPENDENCE, float(ns), "the pairs contradict each other"))
     if _wander(measured):
         moved = wander_bounds(weights, trips, means)
         for own, ns in zip(bounds, moved if moved is not None else (), strict=False):
-            own.append(Bound(STRETCHES, float(ns), "round trips wandered"))
+            own.append(Bound(BLOCK_VARIATION, float(ns), "round trips wandered"))
     return [tuple(own) for own in bounds]
 
 
@@ -408,7 +408,7 @@ def _scores(values: Floats) -> Floats:
 def undecided(found: Estimate, latency: SoftwareLatency) -> tuple[str, ...]:
     """Return why the mean of one kind cannot be judged: what speaks against the model and is in no bound."""
     reasons = list(_below_zero(latency))
-    if not any(each.name == STRETCHES for each in latency.bounds):
+    if not any(each.name == BLOCK_VARIATION for each in latency.bounds):
         reasons += [reason for each in found.measured for reason in _unsteady_mean(each)]
     return tuple(reasons)
 

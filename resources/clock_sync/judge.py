@@ -19,7 +19,7 @@ from reports.clock_sync.mask_verdict import (
     unset_mask_measurements,
 )
 from reports.clock_sync.path_shift import path_shift, shift_measurement
-from reports.clock_sync.told_bound import told_measurement, unset_told_measurement
+from reports.clock_sync.reported_bound import reported_bound_measurement, unset_reported_bound_measurement
 from reports.clock_sync.trial import EVIDENCE_FILES, FILTERED, MASK, TRIAL, ClockTrial, Lock
 from reports.clock_sync.verdict import judge_sync, sync_measurement, unset_measurement, witness_measurement
 from reports.record.context import Context
@@ -140,18 +140,20 @@ class ClockJudge:
         context = self._context(self._subject(requirement.of), conditions, self._evidence(files))
         return shift_measurement(path_shift(pairs, set_ns), context)
 
-    def told_record(self, trial: ClockTrial, requirement: Requirement, limit: Limit) -> Measurement:
-        """Return the record of what a clock told of its own error (reports/clock_sync/told_bound.py)."""
+    def reported_bound_record(self, trial: ClockTrial, requirement: Requirement, limit: Limit) -> Measurement:
+        """Return the record of what a clock told of its own error (reports/clock_sync/reported_bound.py)."""
         files = self._evidence([trial.folder / name for name in EVIDENCE_FILES])
         context = self._context(self._subject(trial.facts.clock), self.conditions_of(trial), files)
         wanted = (requirement.quantity, requirement.id, limit, requirement.samples, context)
-        return told_measurement(trial, *wanted)
+        return reported_bound_measurement(trial, *wanted)
 
-    def unset_told(self, requirement: Requirement, limit: Limit, phase: str, reason: str) -> Measurement:
+    def unset_bound_record(
+        self, requirement: Requirement, limit: Limit, phase: str, reason: str
+    ) -> Measurement:
         """Return the record of one that could not be measured."""
         context = self._context(self._subject(requirement.of), self.conditions(phase), ())
         wanted = (requirement.quantity, requirement.id, limit, requirement.samples, reason, context)
-        return unset_told_measurement(*wanted)
+        return unset_reported_bound_measurement(*wanted)
 
     def conditions(self, phase: str) -> Conditions:
         """Return the conditions of what was not measured in a trial."""

@@ -36,9 +36,9 @@ from resources.clock_sync.stack_trials import (
     relock,
     wrong_clock_trial,
 )
-from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds
+from resources.keywords.requirement_scope import RequirementScope, of_subjects
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.names import ClockStack, Profile
@@ -46,7 +46,7 @@ from resources.profiles import load_profile
 
 
 @library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})
-class ClockSyncLibrary(AsksRequirements):
+class ClockSyncLibrary(RequirementScope):
     """Put clock stacks on a target by turns, and judge its clock against the timecard in it.
 
     Limits come from a requirements file, one for each stack. Offsets are target - time server.
@@ -66,7 +66,7 @@ class ClockSyncLibrary(AsksRequirements):
         """Put one test for each clock stack in the place of a row that stands for all."""
         make_stack_tests(suite, stacks_of_variables)
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks the requirements on clocks that its tests name."""
         loaded = load_clock_requirements(self._path, simulated_stacks_of_variables())
         chosen = of_subjects({each.id: clock for clock, each in loaded.by_clock.items()}, named)

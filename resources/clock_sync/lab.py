@@ -19,8 +19,8 @@ from hw.errors import CapabilityError
 from hw.open_bench import OpenBench
 from hw.provisioning import TARGETS
 from reports.clock_sync.disturbance_section import DISTURBANCE_KINDS
-from reports.clock_sync.hearing import ANSWER_FORMATS
-from reports.clock_sync.trial import ClockTrial, Hearing, Lock, Timecard, TrialFacts
+from reports.clock_sync.server_replies import ANSWER_FORMATS
+from reports.clock_sync.trial import ClockTrial, Lock, ServerReplies, Timecard, TrialFacts
 from reports.requirements import Requirement
 from resources.clock_sync.kind import load_clock_kind
 from resources.clock_sync.servo_summary import with_servo
@@ -241,7 +241,7 @@ class ClockLab:
         trial = measure_trial(self.bench, self.target, facts, settings, folder, during)
         stack.require_running()
         stack.fetch_logs()
-        trial = replace(trial, facts=replace(trial.facts, hearing=_hearing(stack, trial)))
+        trial = replace(trial, facts=replace(trial.facts, hearing=_server_replies(stack, trial)))
         name, log_format = stack.servo_log
         return with_servo(trial, _kept_log(stack, trial, name), log_format)
 
@@ -254,12 +254,12 @@ def _kept_log(stack: ClockStack, trial: ClockTrial, name: str) -> str:
     return Path(name).name
 
 
-def _hearing(stack: ClockStack, trial: ClockTrial) -> Hearing | None:
+def _server_replies(stack: ClockStack, trial: ClockTrial) -> ServerReplies | None:
     """Return by which log a trial shows that its server was heard; None: it cannot, or need not."""
     name, log_format = stack.answers_log
     if trial.facts.kind in CUT_OFF_KINDS or log_format not in ANSWER_FORMATS:
         return None
-    return Hearing(_kept_log(stack, trial, name), log_format)
+    return ServerReplies(_kept_log(stack, trial, name), log_format)
 
 
 def trial_facts(clock: str, kind: str, timecard: Timecard) -> TrialFacts:

@@ -19,9 +19,9 @@ from reports.run.current import judges
 from reports.units import format_value
 from resources.clock_sync.read_latency import measure_read_latency
 from resources.clock_sync.times import TIMES, clock_times
-from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.requirement_scope import RequirementScope
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.names import Profile
@@ -30,7 +30,7 @@ from resources.requirements_file import load_requirements_file
 
 
 @library(scope="SUITE", version="1", listener="SELF")
-class ClockReadLatencyLibrary(AsksRequirements):
+class ClockReadLatencyLibrary(RequirementScope):
     """Measure what reading each clock of host and target costs, and judge the target's.
 
     Table I of the paper on intra-process clock synchronization: 10^6 readings of each clock, average and
@@ -49,7 +49,7 @@ class ClockReadLatencyLibrary(AsksRequirements):
         self._profile = ""
         self._target = ""
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
         """Say that the suite asks every requirement of the file."""
         yield self._path, [each.id for each in load_requirements_file(self._path, QUANTITY).requirements]
 

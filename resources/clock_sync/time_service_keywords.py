@@ -31,9 +31,9 @@ from resources.clock_sync.time_service_times import (
     time_service_times,
 )
 from resources.clock_sync.trial import with_counter_timecard
-from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep
+from resources.keywords.requirement_scope import RequirementScope
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.names import Profile
@@ -61,7 +61,7 @@ JUDGED_BY = {
 
 
 @library(scope="SUITE", version="1", listener="SELF")
-class TimeServiceLibrary(AsksRequirements):
+class TimeServiceLibrary(RequirementScope):
     """Put the time service on a target, and judge the time and the bound that programs read of it.
 
     The reference is the timecard, whose time server wanders as a quartz does (`stack.toml`). Limits come
@@ -78,7 +78,7 @@ class TimeServiceLibrary(AsksRequirements):
         self._requirements: dict[str, Requirement] = {}
         self._lab: ClockLab | None = None
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks what its tests judge; where they name no keyword of this library, all."""
         judged = {quantity for name in JUDGED_BY.keys() & {*named} for quantity in JUDGED_BY[name]}
         yield self._path, [each.id for each in self._loaded.values() if each.quantity in judged or not judged]
@@ -282,7 +282,9 @@ class TimeServiceLibrary(AsksRequirements):
         except MeasurementError as error:
             keep(
                 [
-                    self._judge.unset_told(self._loaded[quantity], self._limit(quantity), phase, str(error))
+                    self._judge.unset_bound_record(
+                        self._loaded[quantity], self._limit(quantity), phase, str(error)
+                    )
                     for quantity in quantities
                 ]
             )
@@ -290,7 +292,7 @@ class TimeServiceLibrary(AsksRequirements):
 
     def _told(self, trial: ClockTrial, quantities: Sequence[str]) -> list[Measurement]:
         return [
-            self._judge.told_record(trial, self._loaded[quantity], self._limit(quantity))
+            self._judge.reported_bound_record(trial, self._loaded[quantity], self._limit(quantity))
             for quantity in quantities
         ]
 

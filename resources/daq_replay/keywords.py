@@ -12,9 +12,9 @@ from robot.libraries.BuiltIn import BuiltIn
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import current_run
 from reports.daq_replay.known_delay import KnownDelay
-from reports.run.asked import stacks_of
 from reports.run.current import judges
 from reports.run.folder import EVIDENCE, RunFolder
+from reports.run.selected import stacks_of
 from reports.run.tally import effective
 from resources.daq_replay.evidence import CORRECTED, LatencyEvidence
 from resources.daq_replay.known_delay import find_known_delay
@@ -23,10 +23,10 @@ from resources.daq_replay.pattern import load_pattern
 from resources.daq_replay.plan import ReplaySettings
 from resources.daq_replay.producing_target import producing_target
 from resources.daq_replay.requirements import StreamRequirements, load_requirements
-from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import Nanoseconds, Phase
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.requirement_scope import RequirementScope, of_subjects
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.names import NetworkStack, Profile, ReplayClock
@@ -37,7 +37,7 @@ from resources.requirement_tests import TEMPLATE_ROW, make_tests, tests_of_other
 
 
 @library(scope="SUITE", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})
-class DaqReplayLibrary(AsksRequirements):
+class DaqReplayLibrary(RequirementScope):
     """Replay a data-acquisition pattern into a target, and judge the latency of each stream.
 
     The target under test consumes it (`Start Latency Evidence`), or produces the streams of one producer
@@ -71,7 +71,7 @@ class DaqReplayLibrary(AsksRequirements):
         """
         return self._current()
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks each requirement that has a test; the template row stands for all."""
         streams = {each.id: each.of for each in self._loaded().by_stream.values()}
         found = list(streams) if TEMPLATE_ROW in named else of_subjects(streams, named)
@@ -115,7 +115,7 @@ class DaqReplayLibrary(AsksRequirements):
         self._evidence = LatencyEvidence(
             bench, bench_library().target(target), stack, clock, chosen, requirements, folder
         )
-        self._put_on(self._evidence, target)
+        self._install(self._evidence, target)
 
     @keyword
     def start_producer_evidence(
@@ -158,10 +158,10 @@ class DaqReplayLibrary(AsksRequirements):
             _evidence_folder(current_run(), self._capability, target, stack),
             producing.role,
         )
-        self._put_on(self._evidence, target)
+        self._install(self._evidence, target)
 
     @staticmethod
-    def _put_on(evidence: LatencyEvidence, target: str) -> None:
+    def _install(evidence: LatencyEvidence, target: str) -> None:
         """Put the network stack on the target under test, until the suite leaves the bench.
 
         The run notes how sure a pass of its streams will be.

@@ -19,9 +19,9 @@ from resources.daq_replay.largest_pattern import LargestPatternSearch
 from resources.daq_replay.pattern import load_pattern
 from resources.daq_replay.plan import ReplaySettings
 from resources.daq_replay.requirements import load_requirements
-from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import say
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.requirement_scope import RequirementScope
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.requirements_file import load_requirements_file
@@ -31,7 +31,7 @@ NAMES = frozenset({"largest-pattern", "Find Largest Pattern"})
 
 
 @library(scope="SUITE", version="1", listener="SELF")
-class LargestPatternLibrary(AsksRequirements):
+class LargestPatternLibrary(RequirementScope):
     """Find how many producers of a pattern a target takes, after `DaqReplayLibrary` has replayed it once."""
 
     def __init__(self, requirements: Path, budgets: Path) -> None:
@@ -46,7 +46,7 @@ class LargestPatternLibrary(AsksRequirements):
         self._requirements_path = present(requirements)
         self._budgets_path = present(budgets)
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks for a number of producers where one of its tests looks for it."""
         if NAMES & {*named}:
             [requirement] = load_requirements_file(self._requirements_path, QUANTITY).requirements

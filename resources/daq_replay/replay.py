@@ -307,7 +307,7 @@ class Replay:
 
     def _uses_stack(self, node_name: str) -> bool:
         node, stack = self.stack or ("", None)
-        return stack is not None and (stack.ends == BOTH or node == node_name)
+        return stack is not None and (stack.endpoints == BOTH or node == node_name)
 
     def _keep_stack_used(self) -> None:
         """Keep how each program was started, as evidence."""

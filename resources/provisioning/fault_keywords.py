@@ -68,7 +68,7 @@ class ProvisioningFaultsLibrary:
         finally:
             library.shut()
         say(f"{fault}: {error}")
-        wrong = list(_objections(error, exit_code, node, cause))
+        wrong = list(_discrepancies(error, exit_code, node, cause))
         wrong += [f"left on this machine: {trace}" for trace in leftovers(spec)]
         if wrong:
             raise MeasurementError(f"{fault}: {'; '.join(wrong)}; the error: {error}")
@@ -107,17 +107,17 @@ def _require_equal(before: str, after: str) -> None:
         raise MeasurementError(f"the target is not as it was: {', '.join(differing)}")
 
 
-def _objections(error: BenchwrightError, exit_code: int, node: str, cause: str) -> list[str]:
+def _discrepancies(error: BenchwrightError, exit_code: int, node: str, cause: str) -> list[str]:
     """Return what is wrong with an error."""
     text = str(error)
-    objections: list[str] = []
+    discrepancies: list[str] = []
     if error.exit_code != exit_code:
-        objections.append(f"its exit code is {error.exit_code}, must be {exit_code}")
+        discrepancies.append(f"its exit code is {error.exit_code}, must be {exit_code}")
     if node not in text:
-        objections.append(f"it does not name the node {node}")
+        discrepancies.append(f"it does not name the node {node}")
     if not any(words.strip() in text for words in cause.split("|")):
-        objections.append(f"it does not name the cause: {cause}")
-    return objections
+        discrepancies.append(f"it does not name the cause: {cause}")
+    return discrepancies
 
 
 def _keep(library: BenchLibrary, target: str, fault: Fault, error: BenchwrightError, took_s: float) -> None:

@@ -15,9 +15,9 @@ from reports.provisioning.verdict import difference_measurement
 from reports.record.context import Context
 from reports.requirements import Requirement
 from reports.run.current import judges
-from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.requirement_scope import RequirementScope, of_subjects
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.names import Profile
@@ -30,7 +30,7 @@ FOLDER = "provisioning"
 
 
 @library(scope="SUITE", version="1", listener="SELF")
-class ProvisioningLibrary(AsksRequirements):
+class ProvisioningLibrary(RequirementScope):
     """Try what provisioning promises: the same result each time, and a target as it was before.
 
     Differences are counted in facts and settings; a requirements file says how many there may be.
@@ -48,7 +48,7 @@ class ProvisioningLibrary(AsksRequirements):
         self._by_event: dict[Event, Requirement] = {}
         self._profile = self._target = ""
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks the requirements on events that its tests name; of none, none."""
         if events := {event.value for event in Event} & {*named}:
             subjects = {each.id: event.value for event, each in self._loaded().items()}

@@ -35,12 +35,12 @@ from reports.realtime_ethernet.verdict import (
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, NumberedCondition
 from reports.requirements import Requirement
-from reports.run.asked import stacks_of
 from reports.run.current import judges
+from reports.run.selected import stacks_of
 from reports.units import format_value
-from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.requirement_scope import RequirementScope
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.names import NetworkStack, Profile
@@ -56,7 +56,7 @@ BULK_LOAD = "bulk receiver"
 
 
 @library(scope="SUITE", version="1", listener="SELF")
-class RealtimeEthernetLibrary(AsksRequirements):
+class RealtimeEthernetLibrary(RequirementScope):
     """Measure latency and throughput of single messages through a network stack, and judge them.
 
     After the paper on RTDiP: half of a round trip by size, the same beside a bulk receiver of no priority on
@@ -76,7 +76,7 @@ class RealtimeEthernetLibrary(AsksRequirements):
         self._folder = Path()
         self._messages: Messages | None = None
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
         """Say that the suite asks every requirement of the file."""
         for path in self._paths:
             yield path, [each.id for each in load_requirements_file(path, *QUANTITIES).requirements]

@@ -27,9 +27,9 @@ from reports.software_latency.evidence import (
 )
 from reports.software_latency.verdict import closure_measurement, software_measurement
 from reports.units import format_value
-from resources.keywords.asks import AsksRequirements
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.requirement_scope import RequirementScope
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.names import Profile
@@ -41,7 +41,7 @@ from resources.software_latency.settings import TIMES, round_trip_times
 
 
 @library(scope="SUITE", version="1", listener="SELF")
-class SoftwareLatencyLibrary(AsksRequirements):
+class SoftwareLatencyLibrary(RequirementScope):
     """Find the software latency of every device, send and receive of one trip together, from round trips.
 
     The paper on software latency estimation: of three devices three round trips tell each one's own. Roles
@@ -59,7 +59,7 @@ class SoftwareLatencyLibrary(AsksRequirements):
         self._profile = ""
         self._found: list[tuple[Path, SoftwareLatencies]] = []
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
         """Say that the suite asks every requirement of the file."""
         yield self._path, [each.id for each in self._load()]
 

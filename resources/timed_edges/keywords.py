@@ -37,10 +37,10 @@ from resources.clock_sync.stack_tests import (
     simulated_stacks_of_variables,
     stacks_of_variables,
 )
-from resources.keywords.asks import AsksRequirements, of_subjects
 from resources.keywords.bench import bench_library, say
 from resources.keywords.converters import EdgeMethod, Nanoseconds, SoftwareMethod
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.requirement_scope import RequirementScope, of_subjects
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.names import ClockStack, Profile
@@ -70,7 +70,7 @@ JUDGE = frozenset({"Edges Should Keep Their Limits", "Edges Of The Clock Should 
 
 
 @library(scope="GLOBAL", version="1", listener="SELF", converters={Nanoseconds: Nanoseconds.convert})
-class TimedEdgesLibrary(AsksRequirements):
+class TimedEdgesLibrary(RequirementScope):
     """Make edges on a target in several ways, and judge them by the oscilloscope that sees them.
 
     A delay is edge - reference: positive, the edge is late. An offset is clock - reference: positive, the
@@ -98,7 +98,7 @@ class TimedEdgesLibrary(AsksRequirements):
         """Put one test for each clock stack in the place of a row that stands for all."""
         make_stack_tests(suite, stacks_of_variables)
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that the suite asks the requirements on the methods and clocks that its tests name.
 
         Witnesses that have to agree about a clock judge nothing by the file.

@@ -20,7 +20,7 @@ from hw.errors import BenchError, BenchwrightError, CapabilityError, Measurement
 from hw.open_bench import OpenBench
 from hw.oscilloscopes import OscilloscopeSpec
 from hw.protocols import Job, TimedOutput
-from reports.clock_sync.hearing import silence_causes
+from reports.clock_sync.server_replies import silence_causes
 from reports.clock_sync.trial import ClockTrial
 from reports.clock_sync.verdict import sync_uncertainty
 from reports.requirements import Requirement

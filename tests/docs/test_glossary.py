@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from reports.run.asked import STATES
+from reports.run.selected import STATES
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = sorted(

@@ -31,7 +31,7 @@ def test_a_line_that_is_no_object(line: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", [line for line in NO_OBJECTS if line])
 def test_a_script_that_says_something_else_is_named(line: str) -> None:
-    with pytest.raises(BenchError, match=r"rt1: provisioning: says .* no JSON object"):
+    with pytest.raises(BenchError, match=r"rt1: provisioning: says .*: invalid JSON"):
         answers_of(f"{ITEM}\n{line}\n", "item", FIELDS, "rt1: provisioning")
 
 

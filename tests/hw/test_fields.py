@@ -99,3 +99,18 @@ def test_inner_tables_carry_their_path() -> None:
     with pytest.raises(ConfigError, match=r"nodes\.7\.x: must be an integer in 5\.\.6, found 2"):
         inner["7"].integer("x", 5, 6)
     table.finish()
+
+
+def test_a_key_by_its_old_name_is_taken_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        fields = Fields({"old": 1}, "site.toml", "renamed")
+        fields.rename("old", "new")
+        assert fields.integer("new", 0, 9) == 1
+        fields.finish()
+    [said] = caplog.messages
+    assert said.startswith("site.toml: renamed.old is new now; ")
+
+
+def test_a_key_by_its_old_name_and_its_new_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^site\.toml: renamed\.old: is new now, which is there, too$"):
+        Fields({"old": 1, "new": 1}, "site.toml", "renamed").rename("old", "new")

@@ -13,7 +13,7 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import BenchError, ConfigError
 from hw.protocols import CommandResult, Node
-from hw.provisioning import Provisioner, Way, load_way
+from hw.provisioning import Provisioner, ProvisioningRecipe, load_recipe
 
 SETTING = "sysctl vm/swappiness"
 UNTOUCHED, WANTED = "60", "10"
@@ -109,15 +109,15 @@ def test_a_setting_that_does_not_stay_is_an_error_though_nothing_was_changed(
 
 
 def test_how_windows_is_provisioned(repository: Path) -> None:
-    way = load_way(repository / "targets/windows")
-    assert way.command == (f"{way.folder}/provision.cmd",)
-    assert (way.tools, way.machine) == (("bw-provision",), "x86_64-windows")
+    recipe = load_recipe(repository / "targets/windows")
+    assert recipe.command == (f"{recipe.folder}/provision.cmd",)
+    assert (recipe.tools, recipe.machine) == (("bw-provision",), "x86_64-windows")
 
 
 def test_a_kind_without_a_word_about_it_is_provisioned_as_linux(tmp_path: Path) -> None:
-    assert load_way(tmp_path) == Way()
+    assert load_recipe(tmp_path) == ProvisioningRecipe()
     (tmp_path / "provision.toml").write_text('folder = "/x"\ncommand = "/x/go"\ncolour = "red"\n')
     with pytest.raises(
         ConfigError, match="colour: unknown key; known here: command, files_besides, folder, machine, tools"
     ):
-        load_way(tmp_path)
+        load_recipe(tmp_path)

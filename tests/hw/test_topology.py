@@ -31,7 +31,7 @@ def switch(
 def link(
     one: str, other: str, rate_mbps: object = 1000, length_m: object = 0, **more: object
 ) -> dict[str, Any]:
-    return {"ends": [one, other], "rate_mbps": rate_mbps, "length_m": length_m, **more}
+    return {"endpoints": [one, other], "rate_mbps": rate_mbps, "length_m": length_m, **more}
 
 
 def read(switches: Mapping[str, Any], links: Mapping[str, Any], is_virtual: bool = False) -> TopologySpec:
@@ -50,24 +50,28 @@ STAR = {"a": link("a", "s"), "b": link("b", "s")}
         (
             {"s": switch()},
             {"a": link("a", "moon")},
-            r"links\.a\.ends: must be a list of a, b, c, d, s, found 'moon'",
+            r"links\.a\.endpoints: must be a list of a, b, c, d, s, found 'moon'",
         ),
-        ({}, {"a": link("a", "a")}, r"links\.a\.ends: must be two different ends, found \['a', 'a'\]"),
-        ({}, {"a": {**link("a", "b"), "ends": ["a"]}}, r"links\.a\.ends: must be two different ends"),
+        ({}, {"a": link("a", "a")}, r"links\.a\.endpoints: must be two different ones, found \['a', 'a'\]"),
+        (
+            {},
+            {"a": {**link("a", "b"), "endpoints": ["a"]}},
+            r"links\.a\.endpoints: must be two different ones",
+        ),
         (
             {"s": switch()},
             {**STAR, "again": link("s", "a")},
-            r"links\.again\.ends: must be others than those of link 'a'",
+            r"links\.again\.endpoints: must be others than those of link 'a'",
         ),
         (
             {"s": switch(), "t": switch(), "u": switch()},
             {"1": link("s", "t"), "2": link("t", "u"), "3": link("u", "s")},
-            r"links\.3\.ends: must not close a loop: 'u' and 's' are connected",
+            r"links\.3\.endpoints: must not close a loop: 'u' and 's' are connected",
         ),
         (
             {},
             {"1": link("a", "b"), "2": link("b", "c")},
-            r"links\.2\.ends: 'b' has link '1' already; only a switch can have more than one",
+            r"links\.2\.endpoints: 'b' has link '1' already; only a switch can have more than one",
         ),
         ({"s": switch(), "t": switch()}, STAR, r"switches\.t: must have a link"),
         (
@@ -91,7 +95,7 @@ STAR = {"a": link("a", "s"), "b": link("b", "s")}
             r"links\.a\.rate_mbps: must be an integer in 1\.\.1000000",
         ),
         ({"s": switch()}, {"a": link("a", "s", None)}, r"links\.a\.rate_mbps: must be an integer in 1"),
-        ({"s": switch()}, {"a": {"ends": ["a", "s"], "rate_mbps": 10}}, r"links\.a\.length_m: missing"),
+        ({"s": switch()}, {"a": {"endpoints": ["a", "s"], "rate_mbps": 10}}, r"links\.a\.length_m: missing"),
         (
             {"s": switch()},
             {"a": link("a", "s", length_m=-1)},
@@ -122,10 +126,15 @@ def test_refuses_what_is_no_tree_of_known_ends(
         read(switches, links)
 
 
+def test_a_link_of_version_0_2_1_has_ends() -> None:
+    older = {"ends" if key == "endpoints" else key: value for key, value in link("a", "s").items()}
+    assert read({"s": switch()}, {"a": older}) == read({"s": switch()}, {"a": link("a", "s")})
+
+
 @pytest.mark.parametrize("key", ["rate_mbps", "length_m"])
 def test_a_virtual_link_has_no_cable(key: str) -> None:
     with pytest.raises(ConfigError, match=rf"links\.a\.{key}: must be left out on a bench with a virtual"):
-        read({"s": switch()}, {"a": {"ends": ["a", "s"], key: 1}}, is_virtual=True)
+        read({"s": switch()}, {"a": {"endpoints": ["a", "s"], key: 1}}, is_virtual=True)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from reports.daq_replay.verdict import StreamRequirement, judge_latency, latency
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Outcome, Subject, Uncertainty, UncertaintyPart
 from reports.record.sampling import required_samples
-from reports.run.asked import AskedFile, with_asked
 from reports.run.folder import RunFolder
 from reports.run.manifest import TestCounts
+from reports.run.selected import SelectedFile, with_selected
 from reports.run.tally import overall
 
 # Table 1 of the DAQ paper: size in bytes, period and budget in ms of message types 0..3 of producers 1..12.
@@ -428,8 +428,8 @@ def add_attempt(
 
 def ask(run: RunFolder, target: str, suite: str, file: Path | None = None) -> None:
     """Note that a suite asks all of a requirements file of a target; None: it never came so far."""
-    more = AskedFile(file.name, tuple(re.findall(r'(?m)^id = "(.*)"', file.read_text()))) if file else None
-    run.update(asked=with_asked(run.manifest.asked or (), target, suite, more))
+    more = SelectedFile(file.name, tuple(re.findall(r'(?m)^id = "(.*)"', file.read_text()))) if file else None
+    run.update(asked=with_selected(run.manifest.asked or (), target, suite, more))
 
 
 EMBEDDED_PRODUCERS = (1, 3)

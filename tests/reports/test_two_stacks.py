@@ -20,14 +20,14 @@ from reports.page.model import gather_run
 from reports.page.not_passed import not_passed
 from reports.page.render import PAGE, render_pages
 from reports.record.measurement import Measurement
-from reports.rejudge.asked import asked_objections
-from reports.rejudge.latency import latency_objections
-from reports.rejudge.missing import missing_objections
+from reports.rejudge.latency import latency_discrepancies
+from reports.rejudge.missing import missing_discrepancies
+from reports.rejudge.selected import selected_discrepancies
 from reports.requirement_forms import read_set
-from reports.run.asked import AskedFile, with_asked
 from reports.run.failed_tests import FailedTest, beyond_records, in_words
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
 from reports.run.outcome import outcome_of
+from reports.run.selected import SelectedFile, with_selected
 from tests.reports.sample_run import ROOT, Disturbance, add_attempt, make_run_of_targets
 
 TARGET, SUITE = "linux-rt", "daq_replay/latency_budgets.robot"
@@ -42,7 +42,7 @@ def made(results: Path, *measured: str) -> RunFolder:
     kept.write_bytes((ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml").read_bytes())
     asked = run.manifest.asked or ()
     for stack in STACKS:
-        asked = with_asked(asked, TARGET, SUITE, AskedFile(kept.name, STREAMS), stack)
+        asked = with_selected(asked, TARGET, SUITE, SelectedFile(kept.name, STREAMS), stack)
     run.update(asked=asked)
     for seed, stack in enumerate(measured):
         slow = Disturbance(path_delay_ns={13: 2_000_000} if stack == "user" else {})
@@ -61,11 +61,11 @@ def judged_again(run: RunFolder) -> list[str]:
     """Return what the second judge says of what is asked, of what is missing and of the latencies."""
     manifest = json.loads((run.path / MANIFEST).read_text())
     records = [json.loads(line) for line in (run.path / MEASUREMENTS).read_text().splitlines()]
-    found, count = latency_objections(run.path, records)
+    found, count = latency_discrepancies(run.path, records)
     assert count == len(records)
     found += [
-        *asked_objections(run.path, manifest, records),
-        *missing_objections(run.path, manifest, records),
+        *selected_discrepancies(run.path, manifest, records),
+        *missing_discrepancies(run.path, manifest, records),
     ]
     return [each for each in found if ".err is not beside it" not in each]
 
@@ -151,7 +151,7 @@ def test_an_attempt_of_one_stack_that_has_gone_is_missed(tmp_path: Path) -> None
     (folder / "attempt-2").rmdir()
     manifest = json.loads((run.path / MANIFEST).read_text())
     manifest["attempts"] += [each for each in manifest["attempts"] if each["suite"].endswith("/user")][:1]
-    said = list(missing_objections(run.path, manifest, []))
+    said = list(missing_discrepancies(run.path, manifest, []))
     assert f"run.json: attempts: 3 of daq_replay/{TARGET}/user, its evidence has 1" in said
     loose = f"evidence/daq_replay/{TARGET}/kernel/attempt-1/recv.ndjson: a replay that no record names"
     assert loose in said

@@ -16,9 +16,9 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import ConfigError
 from reports.listener import _suites_of_targets  # pyright: ignore[reportPrivateUsage]
-from reports.run.asked import suite_name
 from reports.run.current import take_left_out
 from reports.run.left_out import LeftOut
+from reports.run.selected import suite_name
 from resources import every_target
 from resources.every_target import NETWORK_STACK, SUITES, EveryTarget, ProfileSuites, load_kind_suites
 from resources.qualify import chosen_targets, require_one_choice

@@ -22,11 +22,11 @@ from reports.record.measurement import (
     Uncertainty,
     utc_now,
 )
-from reports.run.asked import AskedFile, AskedSuite, unmeasured
 from reports.run.failed_tests import FailedTest
 from reports.run.folder import RunFolder
 from reports.run.manifest import TestCounts as Counts
 from reports.run.outcome import BAD_INPUT, BENCH_FAULT, FAIL, NO_CAPABILITY, NO_VERDICT, PASS, outcome_of
+from reports.run.selected import SelectedFile, SelectedSuite, unmeasured
 from resources import qualify
 from resources.qualify import exit_code
 
@@ -216,7 +216,7 @@ def test_less_measured_than_asked(
     run = RunFolder.create(tmp_path, "virtual", "ci", simulated=True)
     run.append(record(run.run_id, "R-0", "pass"))
     ids = tuple(f"R-{number}" for number in range(asked))
-    suite = AskedSuite("", "daq_replay/latency_budgets.robot", (AskedFile("site.toml", ids),))
+    suite = SelectedSuite("", "daq_replay/latency_budgets.robot", (SelectedFile("site.toml", ids),))
     run.update(tests=Counts(1, 0, 0), asked=(suite,))
     run.close()
     run.finalise()

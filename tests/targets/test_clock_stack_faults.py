@@ -16,7 +16,7 @@ import pytest
 from hw.bench import TargetSpec
 from hw.errors import BenchError, MeasurementError
 from hw.provisioning import Provisioner
-from reports.clock_sync.hearing import longest_silence_ns
+from reports.clock_sync.server_replies import longest_silence_ns
 from reports.clock_sync.trial import FILTERED, ClockTrial, TrialFacts, load_trial, write_trial
 from reports.clock_sync.verdict import judge_sync
 from reports.record.measurement import Limit

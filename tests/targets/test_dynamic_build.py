@@ -199,9 +199,11 @@ def test_two_files_of_one_name_are_told_apart(bench: Bench, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("ends", "programs"), [("target", {MACHINE}), ("both", {MACHINE, "p01", "p02"})])
+@pytest.mark.parametrize(
+    ("endpoints", "programs"), [("target", {MACHINE}), ("both", {MACHINE, "p01", "p02"})]
+)
 def test_a_pattern_goes_by_programs_with_their_library(
-    bench: Bench, tmp_path: Path, ends: str, programs: set[str]
+    bench: Bench, tmp_path: Path, endpoints: str, programs: set[str]
 ) -> None:
     """Whoever has the stack has its library and its environment, the latter with the node's own folder."""
     pattern = tmp_path / "pattern.toml"
@@ -211,7 +213,7 @@ def test_a_pattern_goes_by_programs_with_their_library(
     )
     replay = Replay(bench, target_of(bench), load_pattern(pattern), settings, tmp_path / "run", print)
     environment = {"BW_TEST_STACK": f"{tmp_path}$folder"}
-    stack = NetworkStack("user", tmp_path, preload=(LIBRARY,), ends=ends, environment=environment)
+    stack = NetworkStack("user", tmp_path, preload=(LIBRARY,), endpoints=endpoints, environment=environment)
     replay.stack = (MACHINE, stack)
     loaded: dict[str, bool] = {}
 

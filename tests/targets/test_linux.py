@@ -15,7 +15,7 @@ from hw.drivers.labgrid_api import register_all
 from hw.drivers.ssh import SshNode
 from hw.errors import BenchError, CapabilityError, ConfigError
 from hw.faults import Fault, with_fault
-from hw.provisioning import TARGETS, Provisioner, load_way
+from hw.provisioning import TARGETS, Provisioner, load_recipe
 from hw.session import Bench
 from hw.virtual import network
 from hw.virtual.bench_network import namespace_of
@@ -66,11 +66,11 @@ def of_host() -> dict[str, str]:
 
 def test_its_files_are_those_of_every_linux_target() -> None:
     """All that the scripts source goes along: nothing is kept twice."""
-    way = load_way(TARGETS / TARGET)
-    brought = {Path(name).name for name in way.files_besides}
+    recipe = load_recipe(TARGETS / TARGET)
+    brought = {Path(name).name for name in recipe.files_besides}
     assert brought == {file.name for file in (TARGETS / "linux-rt/provision").glob("*.sh")}
-    assert way.command[-2:] == ("--scope", "namespace")
-    assert load_network_stack(TARGETS / TARGET, "kernel").put_on is not None
+    assert recipe.command[-2:] == ("--scope", "namespace")
+    assert load_network_stack(TARGETS / TARGET, "kernel").install is not None
 
 
 def test_a_file_besides_that_is_not_there_is_an_error(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_file_besides_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "provision.toml"
     file.write_text('folder = "/x"\ncommand = "/x/go"\nfiles_besides = "../no.sh"\n')
     with pytest.raises(ConfigError, match=rf"{file}: files_besides: '../no.sh': there is no such file"):
-        load_way(tmp_path)
+        load_recipe(tmp_path)
 
 
 def test_its_clock_takes_no_suite_of_clocks() -> None:

@@ -80,9 +80,9 @@ def test_what_a_stack_of_a_killed_run_has_set_is_given_back_whatever_comes_next(
     settings = tmp_path / "kernel-tuned.conf"
     settings.write_text("# Of all that it sets, what every card has.\nnic gro_flush_timeout 200000\n")
     tuned = load_network_stack(TARGETS / MACHINE, "kernel-tuned")
-    assert tuned.put_on is not None
-    files = [str(settings) if file.endswith(settings.name) else file for file in tuned.put_on.files]
-    tuned = replace(tuned, put_on=replace(tuned.put_on, files=tuple(files)))
+    assert tuned.install is not None
+    files = [str(settings) if file.endswith(settings.name) else file for file in tuned.install.files]
+    tuned = replace(tuned, install=replace(tuned.install, files=tuple(files)))
     context = network_stack_on(tuned, bench, MACHINE, {MACHINE: target.test_interface}, tmp_path)
     context.__enter__()  # and nothing ends it
     assert bench.node(MACHINE).run(["cat", place]).stdout != before

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "timeservice/interval.h"
-#include "timeservice/likely.h"
+#include "timeservice/weighted_fit.h"
 
 #define SECONDS_PER_NS 1e-9
 #define NOISE_FLOOR_NS 50.0  /* of a kernel's stamp: its clock is read in steps */
@@ -40,7 +40,7 @@ struct estimate {
 	struct estimate_settings settings;
 	struct interval interval; /* of the server's clock */
 	struct interval utc;      /* contains the server's */
-	struct likely likely, wary;
+	struct weighted_fit fit, wary;
 	struct estimate_line line;
 	struct exchange_sample batch[ESTIMATE_BATCH_MAX];
 	int count;
@@ -85,7 +85,7 @@ static void intervals_init(struct estimate *estimate)
 void estimate_restart(struct estimate *estimate)
 {
 	intervals_init(estimate);
-	likely_init(&estimate->likely, WALK_MIN_PPB);
+	weighted_fit_init(&estimate->fit, WALK_MIN_PPB);
 	estimate->batches = 0;
 	estimate->count = 0;
 	estimate->line.valid = false;
@@ -137,7 +137,7 @@ static bool rate_is_known(const struct estimate *estimate)
 	const struct exchange_sample *first = &estimate->batch[0], *last = &estimate->batch[estimate->count - 1];
 	double span_s = (double)(last->t4_local_ns - first->t1_local_ns) * SECONDS_PER_NS;
 
-	return estimate->likely.begun && sqrt(estimate->likely.var_rate) * span_s <= stamp_noise_ns(last);
+	return estimate->fit.begun && sqrt(estimate->fit.var_rate) * span_s <= stamp_noise_ns(last);
 }
 
 static int64_t round_ns(const struct exchange_sample *sample)
@@ -169,7 +169,7 @@ static struct pick pick_of(const struct estimate *estimate)
 {
 	const struct exchange_sample *batch = estimate->batch;
 	int64_t middle_local_ns = batch[estimate->count / 2].t1_local_ns, shortest_ns = INT64_MAX;
-	double rate = estimate->likely.begun ? estimate->likely.rate_ppb * SECONDS_PER_NS : 0.0, there_ns = 0, back_ns = 0;
+	double rate = estimate->fit.begun ? estimate->fit.rate_ppb * SECONDS_PER_NS : 0.0, there_ns = 0, back_ns = 0;
 	struct pick pick = { .at_local_ns = middle_local_ns };
 
 	for (int i = 0; i < estimate->count; i++) {
@@ -237,35 +237,35 @@ static bool interval_update(struct estimate *estimate, const struct pick *pick, 
 }
 
 /* The likely line by all batches that are kept, for one walk of the rate and one noise of the ways. */
-static struct likely likely_by(const struct estimate *estimate, double walk_ppb_per_sqrt_s, double ways, uint64_t first,
-			       int64_t fastest_ns)
+static struct weighted_fit fit_by(const struct estimate *estimate, double walk_ppb_per_sqrt_s, double ways, uint64_t first,
+				  int64_t fastest_ns)
 {
-	struct likely likely;
+	struct weighted_fit fit;
 
-	likely_init(&likely, walk_ppb_per_sqrt_s);
+	weighted_fit_init(&fit, walk_ppb_per_sqrt_s);
 	for (uint64_t i = first; i < estimate->batches; i++) {
 		const struct pick *pick = &estimate->picks[i % PICKS_MAX];
 
-		likely_take(&likely, pick->at_local_ns, pick->offset_ns,
-			    pick->stamp_ns + ways * pick->queue_ns + (double)(pick->delay_ns - fastest_ns) / 2);
+		weighted_fit_take(&fit, pick->at_local_ns, pick->offset_ns,
+				  pick->stamp_ns + ways * pick->queue_ns + (double)(pick->delay_ns - fastest_ns) / 2);
 	}
-	return likely;
+	return fit;
 }
 
 /*
- * The same for the noise of the ways that the batches make most likely. Few batches cannot tell: two that fit by chance, and were fast, would
+ * The same for the noise of the ways that the batches make most fit. Few batches cannot tell: two that fit by chance, and were fast, would
  * fix the rate for all that follow. Then it is what the queues within the batches let expect.
  */
-static struct likely likeliest_by(const struct estimate *estimate, double walk_ppb_per_sqrt_s, uint64_t first, int64_t fastest_ns)
+static struct weighted_fit best_fit_by(const struct estimate *estimate, double walk_ppb_per_sqrt_s, uint64_t first, int64_t fastest_ns)
 {
-	struct likely best = { 0 };
+	struct weighted_fit best = { 0 };
 
 	for (int i = 0; i < WAYS_STEPS; i++) {
-		struct likely likely = likely_by(estimate, walk_ppb_per_sqrt_s, WAYS[i], first, fastest_ns);
+		struct weighted_fit fit = fit_by(estimate, walk_ppb_per_sqrt_s, WAYS[i], first, fastest_ns);
 
-		likely.log_likelihood -= WAYS_COST * abs(i - WAYS_EXPECTED);
-		if (i == 0 || likely.log_likelihood > best.log_likelihood)
-			best = likely;
+		fit.log_likelihood -= WAYS_COST * abs(i - WAYS_EXPECTED);
+		if (i == 0 || fit.log_likelihood > best.log_likelihood)
+			best = fit;
 	}
 	return best;
 }
@@ -279,10 +279,10 @@ static uint64_t first_pick(const struct estimate *estimate)
  * The likely line anew: how far each batch is trusted depends on the fastest way, which may have been seen after it, and how much the
  * rate walks is what the batches themselves make most likely. The variance is that of a walk which they make just not unlikely.
  */
-static void likely_from_picks(struct estimate *estimate)
+static void fit_picks(struct estimate *estimate)
 {
 	uint64_t first = first_pick(estimate);
-	struct likely candidates[WALK_STEPS];
+	struct weighted_fit candidates[WALK_STEPS];
 	double enough = LIKELY_ENOUGH + LIKELY_FIRST / (double)(estimate->batches - first);
 	int best = 0;
 	int64_t fastest_ns = INT64_MAX;
@@ -291,11 +291,11 @@ static void likely_from_picks(struct estimate *estimate)
 		if (estimate->picks[i % PICKS_MAX].delay_ns < fastest_ns)
 			fastest_ns = estimate->picks[i % PICKS_MAX].delay_ns;
 	for (int i = 0; i < WALK_STEPS; i++) {
-		candidates[i] = likeliest_by(estimate, WALK_MIN_PPB * pow(10.0, i / 2.0), first, fastest_ns);
+		candidates[i] = best_fit_by(estimate, WALK_MIN_PPB * pow(10.0, i / 2.0), first, fastest_ns);
 		if (candidates[i].log_likelihood > candidates[best].log_likelihood)
 			best = i;
 	}
-	estimate->likely = candidates[best];
+	estimate->fit = candidates[best];
 	for (int i = best; i < WALK_STEPS; i++)
 		if (candidates[i].log_likelihood >= candidates[best].log_likelihood - enough ||
 		    (i == WALK_FIRST && estimate->batches < FIRST_BATCHES))
@@ -341,12 +341,12 @@ static void combine(struct estimate *estimate)
 {
 	const struct interval *interval = &estimate->interval, *utc = &estimate->utc;
 	const struct interval_point *now = &interval->now;
-	const struct likely *likely = &estimate->likely, *wary = &estimate->wary;
-	double utc_ns, likely_ns = likely_offset_ns(likely, now->at_local_ns, interval->origin_ns);
+	const struct weighted_fit *fit = &estimate->fit, *wary = &estimate->wary;
+	double utc_ns, likely_ns = weighted_fit_offset_ns(fit, now->at_local_ns, interval->origin_ns);
 	double offset_ns = fmin(fmax(likely_ns, now->low_ns), now->high_ns);
-	double apart_ns = offset_ns - likely_offset_ns(wary, now->at_local_ns, interval->origin_ns), apart_ppb;
+	double apart_ns = offset_ns - weighted_fit_offset_ns(wary, now->at_local_ns, interval->origin_ns), apart_ppb;
 	double drift_ppb = (double)interval->drift_limit_ppb;
-	double rate_ppb = fmin(fmax(likely->rate_ppb, interval->rate_low_ppb - drift_ppb), interval->rate_high_ppb + drift_ppb);
+	double rate_ppb = fmin(fmax(fit->rate_ppb, interval->rate_low_ppb - drift_ppb), interval->rate_high_ppb + drift_ppb);
 	struct scatter own = {
 		.offset_ns2 = wary->var_offset,
 		.cross_ns2_per_s = fmax(2 * wary->cov, 0.0),
@@ -400,7 +400,7 @@ enum estimate_outcome estimate_end_batch(struct estimate *estimate, int64_t *ste
 	if (contradiction)
 		estimate->batches = 0;
 	estimate->picks[estimate->batches++ % PICKS_MAX] = pick;
-	likely_from_picks(estimate);
+	fit_picks(estimate);
 	combine(estimate);
 	estimate->count = 0;
 	return contradiction ? ESTIMATE_CONTRADICTION : ESTIMATE_UPDATED;

@@ -6,7 +6,7 @@
  * two ways took, as long as the counter's rate stays within its limit of drift: of the server's clock, which shows whether it contradicts
  * itself, and of UTC, which each exchange allows as far from the server as the server itself said then. So whatever spans time, a rate for one,
  * has the root distance of each of its ends. The likely one is a Kalman filter of offset and
- * rate (timeservice/likely.h): of each batch the fastest way there and the fastest way back count, trusted the less the longer
+ * rate (timeservice/weighted_fit.h): of each batch the fastest way there and the fastest way back count, trusted the less the longer
  * both together took than the fastest of late, and the more the batch's exchanges scatter; what it does not expect is believed only in part.
  * The line that is told is the likely one, held inside the interval, with the filter's own variance.
  *
@@ -82,7 +82,7 @@ int64_t estimate_delay_ns(const struct estimate *estimate);
 uint64_t estimate_batches(const struct estimate *estimate);
 
 /**
- * Take an exchange that is in no batch: it says what the offset can be, not what is likely.
+ * Take an exchange that is in no batch: it says what the offset can be, not what is fit.
  *
  * @param local_ns          within the exchange
  * @param root_distance_ns  from the server to UTC, then

@@ -81,10 +81,10 @@ int64_t server_root_distance_ns(const struct server *server)
 									  server->settings.root_distance_ns;
 }
 
-static int refused(struct server *server, const struct server_means *means, unsigned int reject)
+static int refused(struct server *server, const struct server_context *context, unsigned int reject)
 {
 	server->last_reject = reject;
-	return means->refusal ? means->refusal(means->sink, server, reject) : 0;
+	return context->refusal ? context->refusal(context->sink, server, reject) : 0;
 }
 
 /* A number for the wire that nobody can guess, and that is not in use. Returns 0 or -errno. */
@@ -99,7 +99,7 @@ static int draw_number(const struct server *server, uint64_t *number)
 }
 
 /* Send the request. Returns 0 or -errno of sending. */
-static int send_request(struct server *server, const struct server_means *means, struct asking *asking)
+static int send_request(struct server *server, const struct server_context *context, struct asking *asking)
 {
 	uint8_t packet[EXCHANGE_PACKET_BYTES];
 	struct port_slice slice = { packet, 0 };
@@ -108,9 +108,9 @@ static int send_request(struct server *server, const struct server_means *means,
 	int size;
 
 	memset(asking, 0, sizeof(*asking));
-	asking->deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + means->timeout_ns;
+	asking->deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + context->timeout_ns;
 	if (server->stamping)
-		bracket_read(&means->local, &asking->before);
+		bracket_read(&context->local, &asking->before);
 	size = draw_number(server, &number);
 	if (size)
 		return size;
@@ -148,10 +148,10 @@ static void take_transmit_stamps(struct server *server, struct asking *asking)
 }
 
 /* The kernel's stamps where both can be believed; the program's own otherwise. */
-static struct exchange_stamps stamps_of(const struct server *server, const struct server_means *means, const struct asking *asking)
+static struct exchange_stamps stamps_of(const struct server *server, const struct server_context *context, const struct asking *asking)
 {
-	int64_t sent_local_ns = local_from_ticks(&means->local, asking->sent_ticks);
-	int64_t received_local_ns = local_from_ticks(&means->local, asking->received_ticks);
+	int64_t sent_local_ns = local_from_ticks(&context->local, asking->sent_ticks);
+	int64_t received_local_ns = local_from_ticks(&context->local, asking->received_ticks);
 	struct exchange_stamps stamps = {
 		.t1_local_ns = sent_local_ns,
 		.t4_local_ns = received_local_ns,
@@ -164,7 +164,7 @@ static struct exchange_stamps stamps_of(const struct server *server, const struc
 
 	if (!server->stamping || !asking->sent_kernel_ns || !asking->received_kernel_ns)
 		return stamps;
-	bracket_read(&means->local, &after);
+	bracket_read(&context->local, &after);
 	if (!bracket_map(&asking->before, &after, asking->sent_kernel_ns, &t1_local_ns, &t1_error_ns) ||
 	    !bracket_map(&asking->before, &after, asking->received_kernel_ns, &t4_local_ns, &t4_error_ns))
 		return stamps;
@@ -189,10 +189,10 @@ static void obey_kiss(struct server *server)
 }
 
 /* The answer is good: complete its exchange, or the one before it. Returns enum server_result or -errno. */
-static int finish(struct server *server, const struct server_means *means, const struct asking *asking,
+static int finish(struct server *server, const struct server_context *context, const struct asking *asking,
 		  struct exchange_sample *sample)
 {
-	struct exchange_stamps stamps = stamps_of(server, means, asking);
+	struct exchange_stamps stamps = stamps_of(server, context, asking);
 	unsigned int reject;
 	uint64_t number;
 	bool told;
@@ -202,7 +202,7 @@ static int finish(struct server *server, const struct server_means *means, const
 		return err;
 	told = ntp_exchange_finish(&server->exchange, &stamps, number, sample, &reject);
 	if (reject != NTP_GOOD) {
-		err = refused(server, means, reject);
+		err = refused(server, context, reject);
 		return err ? err : SERVER_NOTHING;
 	}
 	server->relied = server->said;
@@ -220,7 +220,7 @@ static int finish(struct server *server, const struct server_means *means, const
 }
 
 /* Look at what is there. Returns enum server_result, -EAGAIN: the answer is still to come, or -errno. */
-static int take(struct server *server, const struct server_means *means, struct asking *asking,
+static int take(struct server *server, const struct server_context *context, struct asking *asking,
 		struct exchange_sample *sample)
 {
 	uint8_t bytes[DATAGRAM_ROOM_BYTES];
@@ -238,7 +238,7 @@ static int take(struct server *server, const struct server_means *means, struct 
 		return -EAGAIN;
 	if (size < 0) { /* nobody listens there, or the network is down: it may come back */
 		ntp_exchange_count(&server->exchange, EXCHANGE_NOT_SENT);
-		err = refused(server, means, EXCHANGE_NOT_SENT);
+		err = refused(server, context, EXCHANGE_NOT_SENT);
 		return err ? err : SERVER_NOTHING;
 	}
 	asking->received_kernel_ns = stamp_of(received.stamp_realtime_ns, received.stamp_monotonic_ns);
@@ -246,60 +246,60 @@ static int take(struct server *server, const struct server_means *means, struct 
 				   received.source.ipv4 == own->ipv4 && received.source.port == own->port, &ended, &server->said);
 	if (reject == NTP_GOOD) {
 		take_transmit_stamps(server, asking);
-		return finish(server, means, asking, sample);
+		return finish(server, context, asking, sample);
 	}
 	if (reject == NTP_KISS_OF_DEATH)
 		obey_kiss(server);
 	if (exchange_reject_is_of_key(reject))
 		asking->of_key = reject;
-	err = refused(server, means, reject);
+	err = refused(server, context, reject);
 	return err ? err : ended ? SERVER_NOTHING : -EAGAIN;
 }
 
 /* Look for an answer without sleeping. Returns as take(). */
-static int look_awake(struct server *server, const struct server_means *means, struct asking *asking,
+static int look_awake(struct server *server, const struct server_context *context, struct asking *asking,
 		      struct exchange_sample *sample)
 {
 	int64_t until_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + AWAKE_NS;
 	int err;
 
 	do
-		err = take(server, means, asking, sample);
+		err = take(server, context, asking, sample);
 	while (err == -EAGAIN && port_clock_now_ns(PORT_CLOCK_MONOTONIC) < until_monotonic_ns);
 	return err;
 }
 
-int server_ask(struct server *server, const struct server_means *means, struct exchange_sample *sample, int *event)
+int server_ask(struct server *server, const struct server_context *context, struct exchange_sample *sample, int *event)
 {
 	struct asking asking;
-	int err = server->sock == PORT_SOCKET_NONE ? -ENOTCONN : send_request(server, means, &asking);
+	int err = server->sock == PORT_SOCKET_NONE ? -ENOTCONN : send_request(server, context, &asking);
 
 	if (err) {
 		ntp_exchange_count(&server->exchange, EXCHANGE_NOT_SENT);
-		err = refused(server, means, EXCHANGE_NOT_SENT);
+		err = refused(server, context, EXCHANGE_NOT_SENT);
 		return err ? err : SERVER_NOTHING;
 	}
 	/* Where the program stamps itself, how long it takes to wake up is part of the way back. */
 	if (!server->stamping) {
-		err = look_awake(server, means, &asking, sample);
+		err = look_awake(server, context, &asking, sample);
 		if (err != -EAGAIN)
 			return err;
 	}
 	/* However many others send: none of them ends it but time. */
 	do {
-		*event = waiter_wait_socket(means->waiter, asking.deadline_monotonic_ns, server->sock);
+		*event = waiter_wait_socket(context->waiter, asking.deadline_monotonic_ns, server->sock);
 		if (*event < 0)
 			return *event;
 		if (*event == WAIT_TIME)
 			break;
 		if (*event != WAIT_DATAGRAM)
 			return SERVER_EVENT;
-		err = take(server, means, &asking, sample);
+		err = take(server, context, &asking, sample);
 		if (err != -EAGAIN)
 			return err;
 	} while (port_clock_now_ns(PORT_CLOCK_MONOTONIC) < asking.deadline_monotonic_ns);
 	ntp_exchange_count(&server->exchange, EXCHANGE_NO_ANSWER);
-	err = refused(server, means, EXCHANGE_NO_ANSWER);
+	err = refused(server, context, EXCHANGE_NO_ANSWER);
 	if (asking.of_key)
 		server->last_reject = asking.of_key;
 	return err ? err : SERVER_NOTHING;

@@ -50,7 +50,7 @@ struct server {
 typedef int server_refusal(void *sink, const struct server *server, unsigned int reject);
 
 /* What exchanges have to do with. */
-struct server_means {
+struct server_context {
 	struct waiter *waiter;
 	struct local_time local;
 	int64_t timeout_ns;
@@ -78,7 +78,7 @@ enum server_result {
  * @param event   of the waiter, of SERVER_EVENT
  * @return enum server_result, or -errno of waiting or logging
  */
-int server_ask(struct server *server, const struct server_means *means, struct exchange_sample *sample, int *event);
+int server_ask(struct server *server, const struct server_context *context, struct exchange_sample *sample, int *event);
 
 /** From the server to UTC, in ns: as set, or as its last good reply says. */
 int64_t server_root_distance_ns(const struct server *server);

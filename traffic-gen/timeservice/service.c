@@ -59,7 +59,7 @@ int service_init(struct service *service, const struct settings *settings, struc
 	service->page = page;
 	service->log = log;
 	service->counter = counter;
-	service->means = (struct server_means){
+	service->context = (struct server_context){
 		.waiter = waiter,
 		.local = *local,
 		.timeout_ns = settings->timeout_ms * NS_PER_MS,
@@ -97,7 +97,7 @@ static int64_t smaller(int64_t a, int64_t b)
 
 /* So many batches come soon. From then on each waits for twice as long as the one before, up to the interval: a rate learnt in a few
  * seconds does not last for many. */
-static void hurry(struct service *service, int64_t batches)
+static void burst(struct service *service, int64_t batches)
 {
 	int64_t leap_ago_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - service->leap_over_monotonic_ns;
 
@@ -157,7 +157,7 @@ static int event_take(struct service *service, int event)
 	service_publish_status(service);
 	if (was_held && !service->held) {
 		service->next_batch_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-		hurry(service, service->settings->confirm_batches);
+		burst(service, service->settings->confirm_batches);
 	}
 	if (service->held && (service->state == TIMEPAGE_SYNCHRONISED || service->state == TIMEPAGE_HOLDOVER))
 		return service_publish_again(service, TIMEPAGE_HOLDOVER, TIMEPAGE_REASON_HELD);
@@ -167,7 +167,7 @@ static int event_take(struct service *service, int event)
 /* Wait, but for signals. Returns 0 or -errno. */
 static int wait_until(struct service *service, int64_t deadline_monotonic_ns)
 {
-	int event = waiter_wait_socket(service->means.waiter, deadline_monotonic_ns, PORT_SOCKET_NONE);
+	int event = waiter_wait_socket(service->context.waiter, deadline_monotonic_ns, PORT_SOCKET_NONE);
 
 	return event < 0 ? event : event == WAIT_TIME ? 0 : event_take(service, event);
 }
@@ -196,7 +196,7 @@ static int counter_run(struct service *service)
 		ntp_exchange_restart(&service->servers[i].exchange);
 	}
 	service->next_batch_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-	hurry(service, service->settings->quick_batches);
+	burst(service, service->settings->quick_batches);
 	err = timed_log_counter(service->log, service->status.text, true);
 	if (!err)
 		err = service_withdraw(service, TIMEPAGE_UNSYNCHRONISED, TIMEPAGE_REASON_COUNTER_JUMPED);
@@ -247,7 +247,7 @@ static int ask(struct service *service, struct server *server)
 	struct exchange_sample sample;
 	uint64_t received = server->received;
 	int event = WAIT_TIME;
-	int result = server_ask(server, &service->means, &sample, &event);
+	int result = server_ask(server, &service->context, &sample, &event);
 
 	if (result < 0)
 		return result;
@@ -280,7 +280,7 @@ static int batch_end(struct service *service, struct server *server)
 		int err = timed_log_contradiction(service->log, service_state_word(service), server, step_ns);
 
 		server->contradicted = true;
-		hurry(service, service->settings->quick_batches);
+		burst(service, service->settings->quick_batches);
 		return err;
 	}
 	if ((int64_t)estimate_batches(server->estimate) >= service->settings->confirm_batches)
@@ -372,7 +372,7 @@ static int check_run(struct service *service)
 	if (!server)
 		return 0;
 	received = server->received;
-	result = server_ask(server, &service->means, &sample, &event);
+	result = server_ask(server, &service->context, &sample, &event);
 	if (result < 0)
 		return result;
 	if (result == SERVER_EVENT)
@@ -390,7 +390,7 @@ static int check_run(struct service *service)
 	if (surprises(server)) {
 		/* Another batch of all of them says whose fault it is. */
 		service->next_batch_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-		hurry(service, service->settings->quick_batches);
+		burst(service, service->settings->quick_batches);
 		return 0;
 	}
 	return service->line.valid && (service->state == TIMEPAGE_SYNCHRONISED || service->reason == TIMEPAGE_REASON_LEAP) ?
@@ -418,7 +418,7 @@ int service_run(struct service *service)
 
 	service->next_batch_monotonic_ns = now_monotonic_ns;
 	service->next_check_monotonic_ns = service->next_watch_monotonic_ns = now_monotonic_ns + STATUS_NS;
-	hurry(service, service->settings->quick_batches);
+	burst(service, service->settings->quick_batches);
 	service_publish_status(service);
 	while (!err && !service->ended && (!batches_max || (int64_t)service->status.batches < batches_max)) {
 		int64_t next_batch_monotonic_ns = service->held ? now_monotonic_ns + LONG_NS : service->next_batch_monotonic_ns;

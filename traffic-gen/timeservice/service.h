@@ -23,7 +23,7 @@ struct service {
 	struct timed_log *log;
 	struct counter_check *counter;
 	struct port_feed *feed;         /* NULL: nobody is fed; the caller's */
-	struct server_means means;
+	struct server_context context;
 	struct server servers[SELECT_MAX];
 	struct select_candidate candidates[SELECT_MAX];
 	struct estimate_line line;      /* what was published last, as an estimate; not valid: nothing to go on from */

@@ -233,7 +233,7 @@ static int publish_selected(struct service *service, const struct estimate_line 
 	int64_t correction_ns;
 	int err;
 
-	correction_ns = publish_line(&service->settings->publish, &service->means.local, line, now_ticks, &service->before, &words,
+	correction_ns = publish_line(&service->settings->publish, &service->context.local, line, now_ticks, &service->before, &words,
 				     &next);
 	if (next.epoch != epoch)
 		count_leap(service, correction_ns, &next);
@@ -299,7 +299,7 @@ int service_publish(struct service *service, bool told)
 	bool heard = false, contradicted;
 	uint32_t reason;
 
-	service->combined = select_now(service, local_from_ticks(&service->means.local, now_ticks), &line);
+	service->combined = select_now(service, local_from_ticks(&service->context.local, now_ticks), &line);
 	for (int i = 0; i < service->settings->server_count; i++)
 		heard = heard || (service->candidates[i].usable && (service->servers[i].reach & 1));
 	if (service->combined >= service->settings->min_servers)
@@ -327,7 +327,7 @@ int service_publish_again(struct service *service, uint32_t state, uint32_t reas
 	struct timepage_line next;
 
 	if (service->line.valid && service_settled(service))
-		publish_line(&service->settings->publish, &service->means.local, &service->line, port_counter_read(), &service->before,
+		publish_line(&service->settings->publish, &service->context.local, &service->line, port_counter_read(), &service->before,
 			     &words, &next);
 	else
 		publish_withdraw(&service->before, &words, &next);
@@ -363,7 +363,7 @@ static void put_server(const struct service *service, int index, uint64_t now_ti
 {
 	const struct server *server = &service->servers[index];
 	struct estimate_line line = estimate_current(server->estimate);
-	int64_t now_local_ns = local_from_ticks(&service->means.local, now_ticks);
+	int64_t now_local_ns = local_from_ticks(&service->context.local, now_ticks);
 	char text[ADDRESS_TEXT_BYTES];
 
 	memset(out, 0, sizeof(*out));
@@ -402,7 +402,7 @@ void service_publish_status(struct service *service)
 	snprintf(status->version, sizeof(status->version), "%s", BW_VERSION);
 	status->interval_ns = service->settings->interval_ms * NS_PER_MS;
 	status->counter_kind = port_counter_kind();
-	status->counter_hz = service->means.local.hz;
+	status->counter_hz = service->context.local.hz;
 	status->rate_ppb = service->line.valid ? -llround(service->line.rate_ppb) : 0;
 	status->holding = service->held;
 	status->feed = (uint64_t)service->settings->feed;

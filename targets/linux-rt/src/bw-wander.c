@@ -23,7 +23,7 @@
 #include "port/port_frequency.h"
 #include "port/port.h"
 #include "port/port_wait.h"
-#include "walk.h"
+#include "random_walk.h"
 
 #define TOOL "bw-wander"
 #define BASE_MAX_PPB 500000
@@ -35,7 +35,7 @@ struct wander {
 	int64_t base_max_ppb, base_ppb, walk_ppb, seed, interval_ms, duration_ms, steps_ms, simulate_steps;
 	struct frequency_clock clock;
 	double former_ppb;
-	struct walk walk;
+	struct random_walk walk;
 	struct json json;
 	int64_t settings;
 	int64_t stepped_at_monotonic_ns; /* --steps-ms: of the last step */
@@ -133,9 +133,9 @@ static void walk_begin(struct wander *wander)
 	/* The former correction stands: what is added is the error. */
 	double bound_ppb = wander->clock.max_ppb - (wander->former_ppb < 0 ? -wander->former_ppb : wander->former_ppb);
 
-	walk_init(&wander->walk, (uint64_t)wander->seed, (double)wander->base_max_ppb, (double)wander->walk_ppb,
-		  (double)wander->interval_ms / 1000.0, bound_ppb);
-	walk_shift(&wander->walk, (double)wander->base_ppb);
+	random_walk_init(&wander->walk, (uint64_t)wander->seed, (double)wander->base_max_ppb, (double)wander->walk_ppb,
+			 (double)wander->interval_ms / 1000.0, bound_ppb);
+	random_walk_shift(&wander->walk, (double)wander->base_ppb);
 }
 
 static int simulate(struct wander *wander)
@@ -147,7 +147,7 @@ static int simulate(struct wander *wander)
 	err = log_ready(wander);
 	for (; !err && wander->settings < wander->simulate_steps; wander->settings++) {
 		if (wander->settings)
-			walk_step(&wander->walk);
+			random_walk_step(&wander->walk);
 		err = log_setting(wander, true);
 	}
 	return err;
@@ -190,7 +190,7 @@ static int settings_run(struct wander *wander, struct waiter *waiter, bool *comp
 			*complete = true;
 			return 0;
 		}
-		walk_step(&wander->walk);
+		random_walk_step(&wander->walk);
 		err = setting_make(wander);
 		if (err)
 			return err;

@@ -13,9 +13,9 @@ import pytest
 from reports.clock_sync.capability import MISSED
 from reports.clock_sync.mask import load_mask, mask_file
 from reports.clock_sync.mask_verdict import MaskRange, mask_measurements
+from reports.clock_sync.reported_bound import reported_bound_measurement
 from reports.clock_sync.section import ClockSection, gather_clocks, servo_of
 from reports.clock_sync.tai_utc import TAI_UTC, NodeTaiUtc, write_tai_utc
-from reports.clock_sync.told_bound import told_measurement
 from reports.clock_sync.trial import FILTERED, MASK, SEQUENTIAL, TRIAL, load_trial, phc_read_file, write_trial
 from reports.clock_sync.two_way_reference import TARGET_FILE
 from reports.clock_sync.usage import READ_COST, Usage, write_usage
@@ -28,7 +28,7 @@ from reports.run.folder import RunFolder
 from reports.section import TargetData
 from reports.units import NS_PER_S
 from tests.reports.clock_run import SUBJECT, add_clock_trial
-from tests.reports.clock_sync.test_told_bound import LIMITS, told
+from tests.reports.clock_sync.test_reported_bound import LIMITS, told
 from tests.reports.clock_sync.test_two_way_reference import LIMIT
 from tests.reports.clock_sync.test_two_way_reference import answer as two_way_answer
 from tests.reports.clock_sync.test_two_way_reference import trial as two_way_trial
@@ -231,7 +231,7 @@ def test_shows_what_a_clock_told_of_its_error_and_what_each_stack_costs(tmp_path
     context = Context(
         run.run_id, "A Bound", replace(SUBJECT, clock="timeservice"), Conditions("ci"), True, files
     )
-    record = told_measurement(load_trial(folder), MISSED, "CLK-BOUND", LIMITS[MISSED], 10, context)
+    record = reported_bound_measurement(load_trial(folder), MISSED, "CLK-BOUND", LIMITS[MISSED], 10, context)
     run.append(record)
     run.close()
     report = gather(run.path)

@@ -51,7 +51,7 @@ def latency(name: str, kind: tuple[str, str], mean_us: float, u_us: float = 10) 
     mean, scatter = mean_us * US, (u_us - 4) * US
     nothing = Interval(0.0, mean)
     alike = OneWayAlike(mean / 2, scatter / 2, mean / 2, 0.0, 0.0, mean)
-    partners = (Bound("partners", 4.0 * US, "the pairs contradict each other"),)
+    partners = (Bound("device_dependence", 4.0 * US, "the pairs contradict each other"),)
     return SoftwareLatency(
         kind, (name,), mean, scatter, partners, 0, 0, 0, 0, nothing, nothing, alike, nothing
     )

@@ -29,11 +29,11 @@ from reports.record.measurement import (
     UncertaintyPart,
     margin_of,
 )
-from reports.run.asked import AskedSuite
 from reports.run.folder import RunFolder
 from reports.run.manifest import EARLIER, EARLIER_SUITE
 from reports.run.provenance import OWN_NAME
 from reports.run.seal import fingerprint, seal
+from reports.run.selected import SelectedSuite
 from tests.reports.sample_run import Disturbance, make_run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -209,7 +209,7 @@ def small_run(
     requirements: str = "",
     facts: dict[str, Any] = FACTS,
     earlier: str = "",
-    asked: tuple[AskedSuite, ...] = (),
+    asked: tuple[SelectedSuite, ...] = (),
     commit: str | None = "1" * 40,
     source: str = "",
 ) -> RunFolder:

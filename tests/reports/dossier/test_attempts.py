@@ -7,7 +7,7 @@ import datetime
 
 import pytest
 
-from reports.dossier.attempts import Candidate, Decision, decide, in_guard_band, objection
+from reports.dossier.attempts import Candidate, Decision, decide, discrepancy, in_guard_band
 from reports.dossier.waivers import NONE, Waiver, Waivers
 from reports.record.measurement import Limit, Measurement, Uncertainty
 from reports.record.verdict import judge
@@ -83,7 +83,7 @@ def test_without_a_valid_attempt_it_is_inconclusive_and_says_why():
 def test_the_bench_not_capable_and_too_few_samples_are_no_valid_attempts():
     few = judge(8, Limit(50, None, "x"), Uncertainty(0, ()), n=5, n_required=9)
     for reason in ("bench not capable: U = 60 ms leaves no room under the limit", few.reason):
-        assert objection(Candidate("run-1", 1, record("inconclusive", reason), False, ())) != ""
+        assert discrepancy(Candidate("run-1", 1, record("inconclusive", reason), False, ())) != ""
 
 
 def test_the_guard_band_is_told_from_the_verdicts_own_words():

@@ -16,9 +16,9 @@ from reports.dossier.model import Dossier, Request, RequirementRow, from_dossier
 from reports.dossier.page import dossier_page
 from reports.errors import RecordError, RequirementsError
 from reports.record.measurement import Conditions, Limit, Measurement, Subject, Uncertainty
-from reports.run.asked import AskedFile, AskedSuite, SkippedTest
 from reports.run.folder import RunFolder
 from reports.run.integrity import SUMS
+from reports.run.selected import SelectedFile, SelectedSuite, SkippedTest
 from tests.reports.dossier.sample import (
     FACTS,
     INSTRUMENTS,
@@ -163,9 +163,9 @@ def test_requirements_that_nobody_measured_are_listed(tmp_path: Path):
 
 
 def test_what_was_skipped_is_listed_with_its_reason_and_accepts_nothing(tmp_path: Path):
-    file = AskedFile("site.toml", ("DAQ-031", "DAQ-032"))
+    file = SelectedFile("site.toml", ("DAQ-031", "DAQ-032"))
     skipped = SkippedTest("Second Stream", "the bench has one producer", ("DAQ-032",))
-    asked = (AskedSuite("linux-rt", "own.robot", (file,), (skipped,)),)
+    asked = (SelectedSuite("linux-rt", "own.robot", (file,), (skipped,)),)
     found = gather([small_run(tmp_path, record(), requirements=TWO, asked=asked).path])
     assert [(each.id, each.status) for each in found.targets[0].requirements] == [
         ("DAQ-031", "pass"),

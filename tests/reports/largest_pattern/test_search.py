@@ -254,6 +254,6 @@ def test_the_projects_requirement_is_read_as_any_other() -> None:
     assert requirement.text == "largest pattern, max, of the target: at least 1 producers"
     [part] = requirement.parts
     assert part == Part("largest_pattern max", ("largest_pattern",), "max", None, lower=1)
-    assert part.objection(_record(FOUND)) == ""
+    assert part.discrepancy(_record(FOUND)) == ""
     less = _record(FOUND, Limit(None, 0, "site"))
-    assert part.objection(less) == "judged against 0 producers at least, the requirement is 1"
+    assert part.discrepancy(less) == "judged against 0 producers at least, the requirement is 1"

@@ -10,8 +10,8 @@ import pytest
 from reports.natural_order import natural
 from reports.page.matrix import Matrix, MatrixRow, matrix_of
 from reports.page.model import RunReport, gather_run
-from reports.run.asked import KEPT, SkippedTest, with_skipped
 from reports.run.folder import RunFolder
+from reports.run.selected import KEPT, SkippedTest, with_skipped
 from reports.run.tally import relative_margin
 from tests.reports.sample_run import make_run_of_targets
 

@@ -24,14 +24,14 @@ from reports.page.not_passed import NO_RECORD
 from reports.page.overview import overview_of
 from reports.page.render import PAGE, page_files, render, render_pages, write_page
 from reports.page.renewal import renew
-from reports.page.stalled import objections
+from reports.page.stalled import discrepancies
 from reports.record.histogram import Quantile, merge
 from reports.record.measurement import Limit, Subject, Uncertainty, margin_of
-from reports.run.asked import SkippedTest, with_skipped
 from reports.run.folder import RunFolder
 from reports.run.integrity import changed_files, read_sums
 from reports.run.left_out import LeftOut
 from reports.run.manifest import Manifest
+from reports.run.selected import SkippedTest, with_skipped
 from reports.units import MINUS, format_measured
 from tests.reports.clock_run import SUBJECT, add_clock_trial
 from tests.reports.page.test_render import Outline, squeezed
@@ -329,7 +329,7 @@ def test_show_prints_a_line_a_target(finalised: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.slow
 def test_a_stall_is_looked_for_in_the_replays_of_all_targets(run: RunFolder) -> None:
-    found = objections(run.path)
+    found = discrepancies(run.path)
     assert any(line.startswith("DAQ-033: fail") for line in found)
     [(_section, every), *_] = gather(run.path).sections
     titles = [group.title for each in every if isinstance(each, LatencySection) for group in each.groups]

@@ -21,7 +21,7 @@ MS = 1_000_000
 PERIOD_NS = 250_000
 
 Json = dict[str, Any]
-Objections = Callable[[Path, Sequence[Json]], tuple[list[str], int]]
+Discrepancies = Callable[[Path, Sequence[Json]], tuple[list[str], int]]
 
 
 def trial_of(
@@ -57,8 +57,8 @@ def edit(path: Path, *places: tuple[str, Any]) -> None:
     path.write_text("\n".join([*before, json.dumps(document)]) + "\n")
 
 
-def named(judge: Objections, run: RunFolder, record: Json, said: str) -> None:
-    """Require that a record is worked out and an objection says what differs."""
+def named(judge: Discrepancies, run: RunFolder, record: Json, said: str) -> None:
+    """Require that a record is worked out and a discrepancy says what differs."""
     problems, count = judge(run.path, [record])
     assert count == 1
     assert any(said in problem for problem in problems), problems

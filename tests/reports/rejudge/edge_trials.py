@@ -13,7 +13,7 @@ import numpy as np
 
 from reports.record.context import Context
 from reports.record.measurement import Measurement
-from reports.rejudge.edges import edge_objections
+from reports.rejudge.edges import edge_discrepancies
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
 from reports.timed_edges.trial import CLOCK_EDGE, TRIAL, Budgets, EdgeTrial
 from resources.timed_edges.trials import PIN_TICKS, with_resolution
@@ -42,9 +42,9 @@ class JudgedRun:
     path: Path
     records: list[dict[str, Any]]
 
-    def objections(self, *records: dict[str, Any]) -> tuple[list[str], int]:
+    def discrepancies(self, *records: dict[str, Any]) -> tuple[list[str], int]:
         """Judge records again; without any, all."""
-        return edge_objections(self.path, records or self.records)
+        return edge_discrepancies(self.path, records or self.records)
 
     def rewrite(self, trial: str, change: Change, name: str = TRIAL) -> None:
         """Change a file of a trial."""

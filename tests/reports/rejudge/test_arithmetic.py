@@ -9,7 +9,7 @@ import pytest
 
 from reports.record.measurement import Limit, Uncertainty, UncertaintyPart
 from reports.record.verdict import judge
-from reports.rejudge.arithmetic import objections
+from reports.rejudge.arithmetic import discrepancies
 
 
 def record_of(value: float, upper: float, u: float) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def record_of(value: float, upper: float, u: float) -> dict[str, Any]:
 )
 def test_a_margin_of_almost_nothing_is_worked_out_again(value: float, upper: float, u: float) -> None:
     """The two judges subtract in different order, and so may the signs of what is left differ."""
-    assert list(objections(record_of(value, upper, u))) == []
+    assert list(discrepancies(record_of(value, upper, u))) == []
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_a_margin_of_almost_nothing_is_worked_out_again(value: float, upper: flo
 )
 def test_a_margin_of_another_size_is_named(value: float, upper: float, u: float, margin: float) -> None:
     record = record_of(value, upper, u) | {"margin": margin}
-    assert [each.partition(" is ")[0] for each in objections(record)] == ["margin"]
+    assert [each.partition(" is ")[0] for each in discrepancies(record)] == ["margin"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reports.rejudge.known_delay import SECTIONS, known_delay_objections
-from reports.rejudge.largest_pattern import largest_pattern_objections
+from reports.rejudge.known_delay import SECTIONS, known_delay_discrepancies
+from reports.rejudge.largest_pattern import largest_pattern_discrepancies
 from reports.rejudge.latency import decided
 from tests.reports.sample_run import Disturbance, make_run
 
@@ -57,7 +57,7 @@ def known_delay(run: Path) -> dict[str, Any]:
 
 
 def test_a_delay_that_was_found_is_found_again(tmp_path: Path) -> None:
-    assert known_delay_objections(tmp_path, [known_delay(tmp_path)]) == ([], 1)
+    assert known_delay_discrepancies(tmp_path, [known_delay(tmp_path)]) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_delay_that_was_found_is_found_again(tmp_path: Path) -> None:
     ],
 )
 def test_a_changed_check_is_named(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    problems, count = known_delay_objections(tmp_path, [known_delay(tmp_path) | changes])
+    problems, count = known_delay_discrepancies(tmp_path, [known_delay(tmp_path) | changes])
     assert count == 1
     assert any(said in problem for problem in problems)
 
@@ -82,16 +82,16 @@ def test_a_pass_with_a_u_as_large_as_the_delay_is_named(tmp_path: Path) -> None:
     found["uncertainty"]["parts"][0]["value"] = APPLIED_NS
     file.write_text(json.dumps(found))
     record["limit"] = {"upper": APPLIED_NS, "lower": -APPLIED_NS}
-    problems, _ = known_delay_objections(tmp_path, [record])
+    problems, _ = known_delay_discrepancies(tmp_path, [record])
     assert problems == [f"BENCH-KNOWN-DELAY: pass, an error of 200000 with U = {APPLIED_NS:g}"]
-    assert known_delay_objections(tmp_path, [record | {"outcome": "inconclusive"}]) == ([], 1)
+    assert known_delay_discrepancies(tmp_path, [record | {"outcome": "inconclusive"}]) == ([], 1)
 
 
 def test_messages_that_say_something_else_are_named(tmp_path: Path) -> None:
     record = known_delay(tmp_path)
     path = tmp_path / DELAY / "messages.csv"
     path.write_text(path.read_text().replace(",63", ",93"))
-    problems, _ = known_delay_objections(tmp_path, [record])
+    problems, _ = known_delay_discrepancies(tmp_path, [record])
     assert any("the delay found is 5200000, the messages say 8200000" in problem for problem in problems)
 
 
@@ -104,11 +104,11 @@ def test_a_check_of_the_version_before_has_a_replay_for_each_section(tmp_path: P
         own = [row for row in rows if 0 <= int(row.split(",")[0]) - 1_000 * number < 41]
         (folder / name / "messages.csv").write_text("\n".join([head, *own]) + "\n")
     (folder / "sections.json").unlink()
-    assert known_delay_objections(tmp_path, [record]) == ([], 1)
-    problems, _ = known_delay_objections(tmp_path, [record | {"value": 100_000}])
+    assert known_delay_discrepancies(tmp_path, [record]) == ([], 1)
+    problems, _ = known_delay_discrepancies(tmp_path, [record | {"value": 100_000}])
     assert any("value is 100000, the messages say 200000" in problem for problem in problems)
     shutil.rmtree(folder / "again")
-    assert known_delay_objections(tmp_path, [record]) == ([], 0)
+    assert known_delay_discrepancies(tmp_path, [record]) == ([], 0)
 
 
 # -- the largest pattern
@@ -145,7 +145,7 @@ def largest(run: Path, outcome: str = "within", **changes: Any) -> dict[str, Any
 
 def test_a_search_is_made_out_again(tmp_path: Path) -> None:
     run = make_run(tmp_path).path
-    assert largest_pattern_objections(run, [largest(run)]) == ([], 1)
+    assert largest_pattern_discrepancies(run, [largest(run)]) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -158,19 +158,19 @@ def test_a_search_is_made_out_again(tmp_path: Path) -> None:
 )
 def test_a_changed_number_is_named(tmp_path: Path, record: dict[str, Any], said: str) -> None:
     run = make_run(tmp_path).path
-    problems, _ = largest_pattern_objections(run, [largest(run) | record])
+    problems, _ = largest_pattern_discrepancies(run, [largest(run) | record])
     assert problems == [f"DAQ-LARGEST: {said}"]
 
 
 def test_a_trial_that_its_replays_contradict_is_named(tmp_path: Path) -> None:
     run = make_run(tmp_path, Disturbance(path_delay_ns={33: 15 * MS})).path
-    problems, _ = largest_pattern_objections(run, [largest(run)])
+    problems, _ = largest_pattern_discrepancies(run, [largest(run)])
     assert problems == ["DAQ-LARGEST: trial 1: within, its replays come to no verdict"]
 
 
 def test_one_trial_is_not_the_five_that_were_asked(tmp_path: Path) -> None:
     run = make_run(tmp_path).path
-    problems, _ = largest_pattern_objections(run, [largest(run, boundary_trials=5)])
+    problems, _ = largest_pattern_discrepancies(run, [largest(run, boundary_trials=5)])
     assert problems == [
         "DAQ-LARGEST: value is 12, its trials show None",
         "DAQ-LARGEST: pass with None, at least 1 are asked",

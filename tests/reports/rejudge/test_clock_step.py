@@ -16,7 +16,7 @@ from reports.clock_sync.disturbance import (
 )
 from reports.clock_sync.trial import FILTERED, TRIAL, Lock
 from reports.record.measurement import Limit
-from reports.rejudge.clock_step import clock_step_objections
+from reports.rejudge.clock_step import clock_step_discrepancies
 from reports.run.folder import RunFolder
 from tests.reports.rejudge.clock_trials import Json, context, named, trial_of
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer
@@ -48,25 +48,28 @@ def step(run: RunFolder, *steps_ns: int, **changes: Any) -> Json:
 def test_a_step_is_judged_alike(run: RunFolder, steps_ns: tuple[int, ...], outcome: str) -> None:
     record = step(run, *steps_ns)
     assert record["outcome"] == outcome
-    assert clock_step_objections(run.path, [record]) == ([], 1)
+    assert clock_step_discrepancies(run.path, [record]) == ([], 1)
 
 
 def test_a_step_that_is_not_the_one_found_is_named(run: RunFolder) -> None:
     record = step(run, STEP_NS // 2)
-    named(clock_step_objections, run, record | {"value": STEP_NS}, "value is 500000, the comparison says")
-    named(clock_step_objections, run, record | {"outcome": "pass"}, "pass, its steps come to inconclusive")
+    named(clock_step_discrepancies, run, record | {"value": STEP_NS}, "value is 500000, the comparison says")
+    named(clock_step_discrepancies, run, record | {"outcome": "pass"}, "pass, its steps come to inconclusive")
     moved = {"upper": 250_000 + 101_700, "lower": 250_000 - 101_700, "source": ""}
     named(
-        clock_step_objections, run, record | {"limit": moved}, "around a step of 250000 ns, disturbance.json"
+        clock_step_discrepancies,
+        run,
+        record | {"limit": moved},
+        "around a step of 250000 ns, disturbance.json",
     )
     wide = {"upper": STEP_NS + 400_000, "lower": STEP_NS - 400_000, "source": ""}
-    named(clock_step_objections, run, record | {"limit": wide}, "upper limit is 900000")
+    named(clock_step_discrepancies, run, record | {"limit": wide}, "upper limit is 900000")
     twice = {"expanded": 850, "parts": [{"name": "reference", "kind": "bound", "value": 850}]}
-    named(clock_step_objections, run, record | {"uncertainty": twice}, "parts of U are")
+    named(clock_step_discrepancies, run, record | {"uncertainty": twice}, "parts of U are")
 
 
 def test_a_step_without_a_note_of_it_is_worked_out(run: RunFolder) -> None:
     record = step(run, STEP_NS)
     folder = run.path / "evidence" / "clock_sync" / "linux-rt" / "chrony-step"
     (folder / DISTURBANCE).unlink()
-    assert clock_step_objections(run.path, [record]) == ([], 1)
+    assert clock_step_discrepancies(run.path, [record]) == ([], 1)

@@ -23,7 +23,7 @@ from reports.clock_sync.trial import (
 from reports.clock_sync.two_way_reference import SERVER_FILE, TARGET_FILE, TWO_WAY
 from reports.clock_sync.verdict import sync_measurement, unset_measurement
 from reports.record.measurement import Limit
-from reports.rejudge.clock_sync import clock_sync_objections
+from reports.rejudge.clock_sync import clock_sync_discrepancies
 from reports.rejudge.trial import longest_pause_ns
 from reports.run.folder import RunFolder
 from tests.reports.rejudge.clock_trials import LIMIT, MS, Json, context, edit, named, offset, trial_of
@@ -76,15 +76,15 @@ def few_samples() -> Json:
 
 @pytest.mark.parametrize("name", OFFSETS)
 def test_an_offset_is_judged_alike(run: RunFolder, name: str) -> None:
-    assert clock_sync_objections(run.path, [case(run, name)]) == ([], 1)
+    assert clock_sync_discrepancies(run.path, [case(run, name)]) == ([], 1)
 
 
 def test_an_offset_under_a_disturbance_is_worked_out(run: RunFolder) -> None:
     record = case(run, "bad", kind="oscillator")
     folder = run.path / "evidence" / "clock_sync" / "linux-rt" / "chrony"
     write_disturbance(folder, Disturbance("chrony", "oscillator", ()))
-    assert clock_sync_objections(run.path, [record]) == ([], 1)
-    named(clock_sync_objections, run, record | {"value": 5_000, "outcome": "pass"}, "value is 5000")
+    assert clock_sync_discrepancies(run.path, [record]) == ([], 1)
+    named(clock_sync_discrepancies, run, record | {"value": 5_000, "outcome": "pass"}, "value is 5000")
 
 
 def test_pauses_close_to_each_other_are_as_long_as_they_are_together() -> None:
@@ -116,7 +116,7 @@ def test_pauses_close_to_each_other_are_as_long_as_they_are_together() -> None:
 def test_an_outcome_that_a_trial_does_not_carry_is_named(
     run: RunFolder, name: str, outcome: str, said: str
 ) -> None:
-    named(clock_sync_objections, run, case(run, name) | {"outcome": outcome}, said)
+    named(clock_sync_discrepancies, run, case(run, name) | {"outcome": outcome}, said)
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_an_outcome_that_a_trial_does_not_carry_is_named(
     ],
 )
 def test_a_record_that_is_not_its_trials_is_named(run: RunFolder, changes: Json, said: str) -> None:
-    named(clock_sync_objections, run, case(run, "good") | changes, said)
+    named(clock_sync_discrepancies, run, case(run, "good") | changes, said)
 
 
 def test_a_bound_that_became_a_deviation_is_named(run: RunFolder) -> None:
     record = case(run, "good")
     record["uncertainty"]["parts"][1]["kind"] = "standard"
-    named(clock_sync_objections, run, record, "part bracket of U is of kind standard")
+    named(clock_sync_discrepancies, run, record, "part bracket of U is of kind standard")
 
 
 @pytest.mark.parametrize(
@@ -167,14 +167,14 @@ def test_a_comparison_that_contradicts_itself_or_its_record_is_named(
 ) -> None:
     record = case(run, "good")
     edit(run.path / "evidence" / "clock_sync" / "linux-rt" / "chrony" / FILTERED, (place, value))
-    named(clock_sync_objections, run, record, said)
+    named(clock_sync_discrepancies, run, record, said)
 
 
 def test_a_pause_that_was_put_in_afterwards_does_not_carry_the_fail(run: RunFolder) -> None:
     record = case(run, "bad")
     folder = run.path / "evidence" / "clock_sync" / "linux-rt" / "chrony"
     edit(folder / WITNESS, ("windows", [[START_TAI_NS, START_TAI_NS + 8 * MS, 0]]))
-    named(clock_sync_objections, run, record, "fail, the comparison comes to inconclusive")
+    named(clock_sync_discrepancies, run, record, "fail, the comparison comes to inconclusive")
 
 
 def test_a_witness_of_the_version_before_leaves_a_fail_open(run: RunFolder) -> None:
@@ -184,13 +184,13 @@ def test_a_witness_of_the_version_before_leaves_a_fail_open(run: RunFolder) -> N
     del witness["period_ns"]
     (folder / WITNESS).write_text(json.dumps(witness))
     for outcome in ("fail", "inconclusive"):
-        assert clock_sync_objections(run.path, [record | {"outcome": outcome}]) == ([], 1)
+        assert clock_sync_discrepancies(run.path, [record | {"outcome": outcome}]) == ([], 1)
 
 
 def test_what_cannot_be_read_is_a_problem(run: RunFolder) -> None:
     record = case(run, "good")
     (run.path / "evidence" / "clock_sync" / "linux-rt" / "chrony" / TRIAL).write_text("{")
-    problems, count = clock_sync_objections(run.path, [record])
+    problems, count = clock_sync_discrepancies(run.path, [record])
     assert problems
     assert count == 0
 
@@ -198,7 +198,7 @@ def test_what_cannot_be_read_is_a_problem(run: RunFolder) -> None:
 def test_a_clock_that_was_not_measured_has_nothing_to_be_worked_out(run: RunFolder) -> None:
     nothing = dataclasses.replace(context(run, trial_of(run, "chrony", compare_answer())), evidence=())
     record = unset_measurement("CLK-CHRONY", LIMIT, 99, "no lock", nothing).to_json()
-    assert clock_sync_objections(run.path, [record]) == ([], 0)
+    assert clock_sync_discrepancies(run.path, [record]) == ([], 0)
 
 
 # -- offsets by two-way transfer
@@ -258,7 +258,7 @@ def test_a_clock_by_two_way_transfer_is_judged_alike(
 ) -> None:
     record = by_two_way(run, exchanges(**target), None if server is None else exchanges(**server))
     assert record["outcome"] == outcome
-    assert clock_sync_objections(run.path, [record]) == ([], 1)
+    assert clock_sync_discrepancies(run.path, [record]) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -278,5 +278,5 @@ def test_exchanges_that_were_changed_are_named(
 ) -> None:
     record = by_two_way(run, exchanges(), exchanges(offset_ns=0))
     edit(run.path / "evidence" / "clock_sync" / "windows" / "as-found" / file, (place, value))
-    problems, _ = clock_sync_objections(run.path, [record])
+    problems, _ = clock_sync_discrepancies(run.path, [record])
     assert any(said in problem for problem in problems), problems

@@ -10,7 +10,7 @@ import pytest
 
 from reports.clock_sync.trial import TRIAL, TwoWay
 from reports.clock_sync.verdict import witness_measurement
-from reports.rejudge.clock_witnesses import clock_witness_objections
+from reports.rejudge.clock_witnesses import clock_witness_discrepancies
 from reports.run.folder import RunFolder
 from resources.clock_sync.lines import ClockLine
 from tests.reports.rejudge.clock_trials import MS, Json, context, edit, named, trial_of
@@ -62,7 +62,7 @@ OWN, SERVER = line("linux-rt", 12_345_678, -58_718, 2_640_347), line("grandmaste
 def test_two_witnesses_are_judged_alike(run: RunFolder, mean_ns: int, outcome: str) -> None:
     record = witnesses(run, mean_ns, OWN, SERVER)
     assert record["outcome"] == outcome
-    assert clock_witness_objections(run.path, [record]) == ([], 1)
+    assert clock_witness_discrepancies(run.path, [record]) == ([], 1)
 
 
 def test_a_server_that_is_the_reference_itself_has_no_answer(run: RunFolder) -> None:
@@ -73,22 +73,24 @@ def test_a_server_that_is_the_reference_itself_has_no_answer(run: RunFolder) -> 
     edit(trial / TRIAL, ("two_way.bound_ns", 70_000))
     limits = record["limit"]
     record |= {"limit": {"upper": limits["upper"] - 70_000, "lower": limits["lower"] + 70_000}}
-    assert clock_witness_objections(run.path, [record]) == ([], 1)
+    assert clock_witness_discrepancies(run.path, [record]) == ([], 1)
 
 
 def test_witnesses_that_were_changed_are_named(run: RunFolder) -> None:
     record = witnesses(run, 3_000, OWN, SERVER)
-    named(clock_witness_objections, run, record | {"value": 1}, "value is 1, the witnesses say")
-    named(clock_witness_objections, run, record | {"n": 3}, "n is 3, the witnesses say")
-    named(clock_witness_objections, run, record | {"outcome": "inconclusive"}, "its witnesses come to pass")
+    named(clock_witness_discrepancies, run, record | {"value": 1}, "value is 1, the witnesses say")
+    named(clock_witness_discrepancies, run, record | {"n": 3}, "n is 3, the witnesses say")
+    named(
+        clock_witness_discrepancies, run, record | {"outcome": "inconclusive"}, "its witnesses come to pass"
+    )
     far = {"upper": 2 * MS, "lower": -2 * MS, "source": ""}
-    named(clock_witness_objections, run, record | {"limit": far}, "upper limit is 2000000")
+    named(clock_witness_discrepancies, run, record | {"limit": far}, "upper limit is 2000000")
     folder = run.path / "evidence" / "clock_sync" / "linux-rt" / "chrony"
     edit(folder / "two-way" / "offset-linux-rt.ndjson", ("offset_ns", 12_445_678))
-    named(clock_witness_objections, run, record, "two-way transfer is")
+    named(clock_witness_discrepancies, run, record, "two-way transfer is")
     shutil.rmtree(folder / "two-way")
-    assert clock_witness_objections(run.path, [record]) == ([], 1)
+    assert clock_witness_discrepancies(run.path, [record]) == ([], 1)
     edit(folder / TRIAL, ("two_way.offset_ns", -900_000))
-    named(clock_witness_objections, run, record, "value is")
+    named(clock_witness_discrepancies, run, record, "value is")
     edit(folder / TRIAL, ("two_way", None))
-    named(clock_witness_objections, run, record, "there was no two-way transfer")
+    named(clock_witness_discrepancies, run, record, "there was no two-way transfer")

@@ -42,7 +42,7 @@ def two_trials(results: Path) -> JudgedRun:
         ],
     )
     assert [record["outcome"] for record in records.records] == ["pass", "pass"]
-    assert records.objections() == ([], 2)
+    assert records.discrepancies() == ([], 2)
     return records
 
 
@@ -70,7 +70,7 @@ def test_a_changed_record_of_two_trials_is_named(
 ) -> None:
     run = two_trials(tmp_path)
     change(run.records[place])
-    problems, count = run.objections(run.records[place])
+    problems, count = run.discrepancies(run.records[place])
     assert count == 1
     assert any(said in problem for problem in problems), problems
 
@@ -90,5 +90,5 @@ def test_a_trial_of_two_that_was_changed_is_named(
     run = two_trials(tmp_path)
     run.rewrite(trial, change)
     for place in places:
-        problems, _ = run.objections(run.records[place])
+        problems, _ = run.discrepancies(run.records[place])
         assert any("the edges" in problem for problem in problems)

@@ -69,7 +69,7 @@ def latched(run: RunFolder, tail_ns: float = 0.0, *, has_blocks: bool = True, **
     ],
 )
 def test_latched_delays_are_those_of_the_software(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    told = list(latched(folder_of(tmp_path), **changes).objections())
+    told = list(latched(folder_of(tmp_path), **changes).discrepancies())
     assert bool(told) == bool(said)
     assert not said or any(said in each for each in told)
 
@@ -80,7 +80,7 @@ def test_latched_delays_that_were_interrupted_are_judged_alike(tmp_path: Path) -
     assert parts is not None
     assert parts[0][0] == "repeatability"
     assert parts[0][2] > 4 * trial.data["delays"]["deviation_ns"] / (2 * 1999) ** 0.5
-    assert list(trial.objections()) == []
+    assert list(trial.discrepancies()) == []
 
 
 def test_delays_that_wander_together_make_the_jitter_of_their_mean(tmp_path: Path) -> None:

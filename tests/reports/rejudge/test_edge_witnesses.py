@@ -53,7 +53,7 @@ def test_witnesses_are_worked_out_from_what_they_saw(
 ) -> None:
     run = witnessed_run(tmp_path, seed, captured=captured, offset_ns=offset_ns)
     assert len(run.records) == 3
-    assert run.objections() == ([], 3)
+    assert run.discrepancies() == ([], 3)
     unset = sum(record["outcome"] == "unset" for record in run.records)
     assert unset == (0 if captured > 3 else 2)
 
@@ -73,7 +73,7 @@ def test_a_changed_record_of_witnesses_is_named(tmp_path: Path, change: Change, 
     run = witnessed_run(tmp_path, 1)
     assert run.records[0]["outcome"] == "pass"
     change(run.records[0])
-    problems, _ = run.objections(run.records[0])
+    problems, _ = run.discrepancies(run.records[0])
     assert any(said in problem for problem in problems), problems
 
 
@@ -86,7 +86,7 @@ def test_a_witness_that_says_what_it_did_not_see_is_named(tmp_path: Path, place:
     name = document["witnesses"][place]["name"]
     document["witnesses"][place][member] += 5
     path.write_text(json.dumps(document))
-    problems, _ = run.objections()
+    problems, _ = run.discrepancies()
     assert any(f"{name} says" in problem and "it saw" in problem for problem in problems), problems
 
 
@@ -99,5 +99,5 @@ def test_a_witness_of_other_uncertainty_is_named(tmp_path: Path, place: int) -> 
         document = json.loads(json.dumps(before))
         document["witnesses"][place]["parts"][number]["value_ns"] += 500
         path.write_text(json.dumps(document))
-        problems, _ = run.objections()
+        problems, _ = run.discrepancies()
         assert any("parts of U of" in problem for problem in problems), number

@@ -108,7 +108,7 @@ def test_what_was_judged_of_random_edges_is_judged_alike(tmp_path: Path) -> None
     for seed in range(60):
         run = folder_of(tmp_path / str(seed))
         found = judged(run, random_records(run, np.random.default_rng(seed)))
-        assert found.objections() == ([], len(found.records)), f"seed {seed}"
+        assert found.discrepancies() == ([], len(found.records)), f"seed {seed}"
         seen.update(record["outcome"] for record in found.records)
     assert min(seen[outcome] for outcome in ("pass", "fail", "inconclusive", "unset")) > 10, seen
 
@@ -117,7 +117,7 @@ def test_edges_that_an_oscilloscope_digitised_are_judged_alike(tmp_path: Path) -
     """Real budgets and waveforms: those of the segments lie where the histogram has delays."""
     made = digitised_run(tmp_path)
     assert {record["outcome"] for record in made.records} == {"pass"}
-    assert made.objections() == ([], 3)
+    assert made.discrepancies() == ([], 3)
 
 
 def interrupted_run(results: Path, *, of_earlier: bool) -> JudgedRun:
@@ -144,7 +144,7 @@ def test_both_judges_find_how_well_the_deviation_of_heavy_tails_is_known(tmp_pat
     as_normal_ns = made.records[0]["value"] / (2 * 1999) ** 0.5
     assert repeatability_ns(made) > 4 * as_normal_ns
     assert made.records[0]["outcome"] == "inconclusive"
-    assert made.objections() == ([], 1)
+    assert made.discrepancies() == ([], 1)
 
 
 def test_a_trial_of_an_earlier_version_took_delays_as_normal(tmp_path: Path) -> None:
@@ -153,10 +153,10 @@ def test_a_trial_of_an_earlier_version_took_delays_as_normal(tmp_path: Path) -> 
     assert repeatability_ns(made) == pytest.approx(made.records[0]["value"] / (2 * 1999) ** 0.5)
     assert "kurtosis" not in (made.path / FOLDER / "gettime-software" / TRIAL).read_text()
     assert made.records[0]["outcome"] == "pass"
-    assert made.objections() == ([], 1)
+    assert made.discrepancies() == ([], 1)
     made = interrupted_run(tmp_path, of_earlier=False)
     made.rewrite("gettime-software", lambda trial: trial["delays"].pop("kurtosis"))
-    assert any("repeatability of deviation is" in problem for problem in made.objections()[0])
+    assert any("repeatability of deviation is" in problem for problem in made.discrepancies()[0])
 
 
 def wandering_run(results: Path, *, of_earlier: bool) -> JudgedRun:
@@ -180,7 +180,7 @@ def jitter_ns(made: JudgedRun) -> float:
 def test_both_judges_find_how_well_the_mean_of_a_wandering_clock_is_known(tmp_path: Path) -> None:
     made = wandering_run(tmp_path, of_earlier=False)
     assert jitter_ns(made) > 4 * 3 / 2500**0.5
-    assert made.objections() == ([], 1)
+    assert made.discrepancies() == ([], 1)
 
 
 def test_a_trial_of_an_earlier_version_took_edges_as_independent(tmp_path: Path) -> None:
@@ -188,10 +188,10 @@ def test_a_trial_of_an_earlier_version_took_edges_as_independent(tmp_path: Path)
     made = wandering_run(tmp_path, of_earlier=True)
     assert "blocks" not in (made.path / FOLDER / "gettime-software" / TRIAL).read_text()
     assert jitter_ns(made) < 1.2 * 3 / 2500**0.5
-    assert made.objections() == ([], 1)
+    assert made.discrepancies() == ([], 1)
     made = wandering_run(tmp_path, of_earlier=False)
     made.rewrite("gettime-software", lambda trial: trial["delays"].pop("blocks"))
-    assert any("jitter of mean is" in problem for problem in made.objections()[0])
+    assert any("jitter of mean is" in problem for problem in made.discrepancies()[0])
 
 
 def digitised_run(results: Path) -> JudgedRun:
@@ -255,7 +255,7 @@ RECORD_CHANGES: list[tuple[Change, str]] = [
 def test_a_changed_record_is_named(run: JudgedRun, place: int, change: Change, said: str) -> None:
     record = run.records[place]
     change(record)
-    problems, count = run.objections(record)
+    problems, count = run.discrepancies(record)
     assert count == 1
     assert any(said in problem for problem in problems), problems
 
@@ -335,13 +335,13 @@ TRIAL_CHANGES: list[tuple[Change, str]] = [
 @pytest.mark.parametrize(("change", "said"), TRIAL_CHANGES)
 def test_a_trial_that_was_changed_is_named(run: JudgedRun, change: Change, said: str) -> None:
     run.rewrite(LATCH, change)
-    problems, _ = run.objections()
+    problems, _ = run.discrepancies()
     assert any(said in problem for problem in problems), problems
 
 
 def test_what_is_wrong_with_a_trial_is_said_once(run: JudgedRun) -> None:
     run.rewrite(LATCH, lambda trial: trial["counts"].update(pairs=399))
-    problems, count = run.objections()
+    problems, count = run.discrepancies()
     assert (sum("399 pairs" in problem for problem in problems), count) == (1, 3)
 
 
@@ -357,7 +357,7 @@ def test_software_that_says_something_else_is_named(
     run: JudgedRun, members: dict[str, Any], said: str
 ) -> None:
     run.rewrite(LATCH, lambda answer: answer.update(members), "software.ndjson")
-    problems, _ = run.objections()
+    problems, _ = run.discrepancies()
     assert any(said in problem for problem in problems), problems
 
 
@@ -370,10 +370,10 @@ def test_waveforms_that_show_other_delays_are_named(run: JudgedRun) -> None:
     document = json.loads(path.read_text())
     later(document)
     path.write_text(json.dumps(document))
-    problems, _ = run.objections()
+    problems, _ = run.discrepancies()
     assert any("the waveforms show a delay of" in problem for problem in problems)
     run.rewrite(LATCH, lambda trial: trial["counts"].update(clipped=1))
-    problems, _ = run.objections()
+    problems, _ = run.discrepancies()
     assert not any("the waveforms" in problem for problem in problems), "a clipped segment does not count"
 
 
@@ -383,9 +383,9 @@ def test_more_loss_than_its_requirement_allows_is_named(run: JudgedRun) -> None:
     for key in ("lost_percent", "lost_percent_max"):
         item = f'[[requirement]]\nid = "E-mean"\n{key} = '
         (kept / "edges.toml").write_text(f"{item}1.0\n")
-        assert run.objections() == ([], 3)
+        assert run.discrepancies() == ([], 3)
         (kept / "edges.toml").write_text(f"{item}0.5\n")
-        problems, _ = run.objections()
+        problems, _ = run.discrepancies()
         assert problems == ["E-mean: 4 may be lost, its requirement allows {2} of 400"]
 
 
@@ -404,7 +404,7 @@ def test_changes_of_any_number_of_a_budget_are_named(run: JudgedRun) -> None:
         each: dict[str, Any] = document["budgets"][budget][number]
         each["value_ns"] = each["value_ns"] * factor + 0.01
         path.write_text(json.dumps(document))
-        assert list(Reread(path.parent).objections()), each
+        assert list(Reread(path.parent).discrepancies()), each
 
 
 @pytest.mark.parametrize(
@@ -421,7 +421,7 @@ def test_changes_of_any_number_of_a_budget_are_named(run: JudgedRun) -> None:
 )
 def test_what_cannot_be_read_is_a_problem_and_no_traceback(run: JudgedRun, name: str, text: str) -> None:
     (run.path / FOLDER / LATCH / name).write_text(text)
-    problems, _ = run.objections()
+    problems, _ = run.discrepancies()
     assert problems
 
 
@@ -435,12 +435,12 @@ def test_a_folder_of_the_version_before_may_have_left_a_fail_open(tmp_path: Path
     made = judged(run, [edge_measurement(written, QUANTITY, MEAN, "E", limit, 100, context)])
     assert made.records[0]["outcome"] == "fail"
     before = made.records[0] | {"outcome": "unset", "lost": 0}
-    assert made.objections() == ([], 1)
-    assert made.objections(before)[0]
+    assert made.discrepancies() == ([], 1)
+    assert made.discrepancies(before)[0]
     manifest = json.loads((run.path / MANIFEST).read_text())
     del manifest["outcome"]
     (run.path / MANIFEST).write_text(json.dumps(manifest))
-    assert made.objections(before) == ([], 1)
+    assert made.discrepancies(before) == ([], 1)
 
 
 def test_edges_that_could_not_be_made_are_left_alone(tmp_path: Path) -> None:
@@ -448,4 +448,4 @@ def test_edges_that_could_not_be_made_are_left_alone(tmp_path: Path) -> None:
     _, context = add_trial(run, drawn_trial(np.zeros(9), LATCH))
     limit = edge_limit(MEAN, 5, "a source")
     nothing = unmeasured_edges("no lock", QUANTITY, MEAN, "E", limit, 9, replace(context, evidence=()))
-    assert judged(run, [nothing]).objections() == ([], 0)
+    assert judged(run, [nothing]).discrepancies() == ([], 0)

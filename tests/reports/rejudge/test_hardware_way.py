@@ -13,7 +13,7 @@ import pytest
 
 from hw.hardware_latency import round_trip
 from hw.topology import Forwarding, LinkSpec, SwitchSpec, TopologySpec
-from reports.rejudge.hardware_way import hardware_objections, round_trip_ns, wiring_of
+from reports.rejudge.hardware_way import hardware_discrepancies, round_trip_ns, wiring_of
 from reports.run.folder import RunFolder
 from reports.software_latency.evidence import ROUND_TRIPS
 from tests.reports.software_latency.test_evidence import lab_network, taken_off, write_folder
@@ -38,14 +38,14 @@ def manifest(topology: TopologySpec | None) -> Json:
 @pytest.mark.parametrize("topology", [lab_network(), None], ids=["topology", "none"])
 def test_what_was_taken_off_stands(tmp_path: Path, topology: TopologySpec | None) -> None:
     run, _, records = made(tmp_path, topology)
-    assert list(hardware_objections(run, manifest(topology), records)) == []
+    assert list(hardware_discrepancies(run, manifest(topology), records)) == []
 
 
 @pytest.mark.parametrize("taken_ns", [3376, 6752 * 2, -6752, 0])
 def test_another_amount_is_named(tmp_path: Path, taken_ns: int) -> None:
     run, path, records = made(tmp_path, lab_network())
     path.write_text(path.read_text().replace('"hardware_ns": 6752', f'"hardware_ns": {taken_ns}'))
-    found = list(hardware_objections(run, manifest(lab_network()), records))
+    found = list(hardware_discrepancies(run, manifest(lab_network()), records))
     assert len(found) == 6
     assert all(each.endswith(f"hardware_ns is {taken_ns}, the wiring takes 6752") for each in found)
 
@@ -55,13 +55,13 @@ def test_an_amount_of_a_bench_without_topology_is_named(tmp_path: Path) -> None:
     facts = json.loads(path.read_text())
     facts["exchanges"][0]["hardware_ns"] = 50_000
     path.write_text(json.dumps(facts))
-    (found,) = hardware_objections(run, manifest(None), records)
+    (found,) = hardware_discrepancies(run, manifest(None), records)
     assert found.endswith("hardware_ns is 50000, of a bench without a topology")
 
 
 def test_wiring_that_was_removed_is_named(tmp_path: Path) -> None:
     run, _, records = made(tmp_path, lab_network())
-    found = list(hardware_objections(run, manifest(None), records))
+    found = list(hardware_discrepancies(run, manifest(None), records))
     assert len(found) == 6
     assert all("run.json has no wiring between" in each for each in found)
 

@@ -13,7 +13,7 @@ import pytest
 from reports.__main__ import main
 from reports.page.render import PAGE, render_pages, write_page
 from reports.page.renewal import renew
-from reports.rejudge.listed import KEY, listed_objections
+from reports.rejudge.listed import KEY, listed_discrepancies
 from reports.rejudge.run import rejudge
 from reports.run.files import write_file_list
 from reports.run.folder import MANIFEST, RunFolder
@@ -45,7 +45,7 @@ def run(tmp_path: Path, ended: Path, monkeypatch: pytest.MonkeyPatch) -> RunFold
 
 
 def said(run: Path) -> list[str]:
-    return list(listed_objections(run, json.loads((run / MANIFEST).read_text())))
+    return list(listed_discrepancies(run, json.loads((run / MANIFEST).read_text())))
 
 
 def append(path: Path) -> None:

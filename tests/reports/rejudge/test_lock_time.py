@@ -16,7 +16,7 @@ from reports.clock_sync.disturbance import (
 )
 from reports.clock_sync.trial import TRIAL, Lock
 from reports.record.measurement import Limit
-from reports.rejudge.lock_time import lock_time_objections
+from reports.rejudge.lock_time import lock_time_discrepancies
 from reports.run.folder import RunFolder
 from tests.reports.rejudge.clock_trials import Json, context, edit, named, trial_of
 from tests.reports.sample_clock import compare_answer
@@ -55,7 +55,7 @@ def test_a_time_to_lock_is_judged_alike(
 ) -> None:
     record = lock(run, events, deadline_s, n_required)
     assert record["outcome"] == outcome
-    assert lock_time_objections(run.path, [record]) == ([], 1)
+    assert lock_time_discrepancies(run.path, [record]) == ([], 1)
 
 
 def test_the_lock_of_a_trial_in_steady_state_is_worked_out(run: RunFolder) -> None:
@@ -63,16 +63,20 @@ def test_the_lock_of_a_trial_in_steady_state_is_worked_out(run: RunFolder) -> No
     limit = Limit(90, None, "lock_within_s of CLK-CHRONY")
     where = context(run, trial, (TRIAL,))
     record = lock_time_measurement([Lock(12.5, "rule", 1.1)], "CLK-CHRONY", limit, 1, where).to_json()
-    assert lock_time_objections(run.path, [record]) == ([], 1)
+    assert lock_time_discrepancies(run.path, [record]) == ([], 1)
     edit(trial.folder / TRIAL, ("lock.after_s", 95.0))
-    named(lock_time_objections, run, record, "value is 12.5, its locks say 95.0")
+    named(lock_time_discrepancies, run, record, "value is 12.5, its locks say 95.0")
 
 
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
         ("events.0.lock.after_s", 14.6, "value is 15.6, its locks say 14.6"),
-        ("events.0.lock.bound_s", 0.4, "parts of U are {'look': 2.4}, its locks say {'look': 0.4}"),
+        (
+            "events.0.lock.bound_s",
+            0.4,
+            "parts of U are {'poll_interval': 2.4}, its locks say {'poll_interval': 0.4}",
+        ),
         ("events.1.lock", None, "n is 2, its locks say 1"),
         ("events.1.at_s", 9.0, "before the lock after 'oscillator +200 ppm'"),
         ("clock", "ptp-software", "disturbance.json is of ptp-software"),
@@ -83,12 +87,12 @@ def test_a_lock_that_was_changed_is_named(run: RunFolder, place: str, value: Any
     record = lock(run, EVENTS)
     folder = run.path / "evidence" / "clock_sync" / "linux-rt" / "chrony-oscillator"
     edit(folder / DISTURBANCE, (place, value))
-    named(lock_time_objections, run, record, said)
+    named(lock_time_discrepancies, run, record, said)
 
 
 def test_a_deadline_that_nobody_asked_for_is_named(run: RunFolder) -> None:
     kept = run.evidence_folder("requirements")
     (kept / "clocks.toml").write_text('[[requirement]]\nid = "CLK-CHRONY"\nlock_within_s = 90\n')
     (kept / "damaged.toml").write_text("[[requirement")
-    assert lock_time_objections(run.path, [lock(run, EVENTS)]) == ([], 1)
-    named(lock_time_objections, run, lock(run, EVENTS, 900), "judged against 900 s, lock_within_s is 90")
+    assert lock_time_discrepancies(run.path, [lock(run, EVENTS)]) == ([], 1)
+    named(lock_time_discrepancies, run, lock(run, EVENTS, 900), "judged against 900 s, lock_within_s is 90")

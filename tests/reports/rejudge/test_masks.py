@@ -18,7 +18,7 @@ from reports.clock_sync.mask_verdict import MaskRange, mask_measurements, unset_
 from reports.clock_sync.trial import FILTERED, MASK, TRIAL, WITNESS, load_trial
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Subject
-from reports.rejudge.masks import mask_objections
+from reports.rejudge.masks import mask_discrepancies
 from reports.rejudge.wander import Series, mtie, series_of, tdev
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
 from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock_trial
@@ -144,7 +144,7 @@ def test_what_was_judged_of_random_clocks_is_judged_alike(tmp_path: Path) -> Non
         stalls_ms = rng.choice(((), (), (1,), (40, 3)))
         run = judged_run(tmp_path / str(seed), answer_of(rows, **changes), drawn_mask(rng), taus, stalls_ms)
         records = records_of(run)
-        assert mask_objections(run, records) == ([], len(ALL)), f"seed {seed}"
+        assert mask_discrepancies(run, records) == ([], len(ALL)), f"seed {seed}"
         seen.update(record["outcome"] for record in records)
     assert min(seen[outcome] for outcome in ("pass", "fail", "inconclusive", "unset")) > 10, seen
 
@@ -195,7 +195,7 @@ def run(tmp_path: Path) -> Path:
     made = judged_run(tmp_path, answer_of(rows_of(sine(30_000))), mask, (None, 1.0))
     outcomes = {record["quantity"]: record["outcome"] for record in records_of(made)}
     assert outcomes == dict.fromkeys(ALL, "pass")
-    assert mask_objections(made, records_of(made)) == ([], len(ALL))
+    assert mask_discrepancies(made, records_of(made)) == ([], len(ALL))
     return made
 
 
@@ -220,7 +220,7 @@ RECORD_CHANGES: list[tuple[Change, str]] = [
 def test_a_changed_record_is_named(run: Path, quantity: str, change: Change, said: str) -> None:
     record = next(each for each in records_of(run) if each["quantity"] == quantity)
     change(record)
-    problems, count = mask_objections(run, [record])
+    problems, count = mask_discrepancies(run, [record])
     assert count == 1
     assert any(problem.startswith("CLK-CHRONY: ") and said in problem for problem in problems), problems
 
@@ -238,7 +238,7 @@ def test_a_series_that_was_smoothed_is_named(run: Path, quantity: str) -> None:
         row[2:] = [value // 2 + 7 for value in row[2:]]
     rewrite_answer(run, series=rows)
     records = [record for record in records_of(run) if record["quantity"] == quantity]
-    problems, _ = mask_objections(run, records)
+    problems, _ = mask_discrepancies(run, records)
     assert any("the series says" in problem for problem in problems)
 
 
@@ -257,7 +257,7 @@ def test_a_series_that_was_smoothed_is_named(run: Path, quantity: str) -> None:
 def test_a_comparison_that_was_changed_is_named(run: Path, members: dict[str, Any], said: str) -> None:
     rewrite_answer(run, **members)
     for record in records_of(run):
-        problems, _ = mask_objections(run, [record])
+        problems, _ = mask_discrepancies(run, [record])
         assert any(said in problem for problem in problems), record["quantity"]
 
 
@@ -266,13 +266,13 @@ def test_a_mask_that_was_changed_is_named(run: Path) -> None:
     before = path.read_text()
     path.write_text(before.replace("90000", "80000"))
     for record in records_of(run):
-        problems, _ = mask_objections(run, [record])
+        problems, _ = mask_discrepancies(run, [record])
         assert any("limit is 90000, the series says 80000" in problem for problem in problems)
     path.write_text(before.replace("# name: test", "# name: another"))
-    problems, _ = mask_objections(run, records_of(run))
+    problems, _ = mask_discrepancies(run, records_of(run))
     assert sum("the source of its limit" in problem for problem in problems) == len(ALL)
     path.write_text(HEADER)
-    problems, count = mask_objections(run, records_of(run))
+    problems, count = mask_discrepancies(run, records_of(run))
     assert (len(problems), count) == (len(ALL), 0)
 
 
@@ -282,10 +282,10 @@ def test_a_copy_with_other_limits_than_the_mask_of_its_name_is_named(run: Path) 
     path.write_text(path.read_text().replace("own.csv", "g8273-2-class-d"))
     [record] = [each for each in records_of(run) if each["quantity"] == "te_l"]
     said = "CLK-CHRONY: te_l: its mask has other limits than g8273-2-class-d, which its requirement asks for"
-    assert mask_objections(run, [record]) == ([said], 1)
+    assert mask_discrepancies(run, [record]) == ([said], 1)
     mask = run / PLACE / MASK
     mask.write_text(mask_file("g8273-2-class-d", Path()).read_text())
-    assert not any(each == said for each in mask_objections(run, [record])[0])
+    assert not any(each == said for each in mask_discrepancies(run, [record])[0])
 
 
 @pytest.mark.parametrize("quantity", ["cte", "mtie", "tdev", "dte_l_mtie", "dte_l_tdev"])
@@ -294,10 +294,10 @@ def test_a_pass_by_less_than_the_requirement_asks_for_is_named(run: Path, quanti
     path = run / "evidence" / "requirements" / "clocks.toml"
     path.write_text(path.read_text().replace("= 1.0", "= 1000.0"))
     records = [record for record in records_of(run) if record["quantity"] == quantity]
-    problems, _ = mask_objections(run, records)
+    problems, _ = mask_discrepancies(run, records)
     assert any("pass, its series comes to inconclusive" in problem for problem in problems)
     path.unlink()
-    assert mask_objections(run, records) == ([], 1)
+    assert mask_discrepancies(run, records) == ([], 1)
 
 
 def test_a_fail_that_a_stall_explains_is_named(tmp_path: Path) -> None:
@@ -306,9 +306,9 @@ def test_a_fail_that_a_stall_explains_is_named(tmp_path: Path) -> None:
         run = judged_run(tmp_path / name, answer_of(rows_of(sine(30_000))), SWING, stalls_ms=stalls_ms)
         (record,) = records_of(run)
         assert record["outcome"] == outcome
-        assert mask_objections(run, [record]) == ([], 1)
+        assert mask_discrepancies(run, [record]) == ([], 1)
         other = {"fail": "inconclusive", "inconclusive": "fail"}[outcome]
-        problems, _ = mask_objections(run, [record | {"outcome": other}])
+        problems, _ = mask_discrepancies(run, [record | {"outcome": other}])
         assert problems == [f"CLK-CHRONY: mtie: {other}, its series comes to {outcome}"]
 
 
@@ -319,8 +319,8 @@ def test_a_folder_of_the_version_before_may_have_left_a_fail_open(tmp_path: Path
     (run / MANIFEST).write_text(json.dumps(manifest))
     (record,) = records_of(run)
     for outcome in ("fail", "inconclusive"):
-        assert mask_objections(run, [record | {"outcome": outcome}]) == ([], 1)
-    problems, _ = mask_objections(run, [record | {"outcome": "pass"}])
+        assert mask_discrepancies(run, [record | {"outcome": outcome}]) == ([], 1)
+    problems, _ = mask_discrepancies(run, [record | {"outcome": "pass"}])
     assert problems
 
 
@@ -330,8 +330,8 @@ def test_the_worst_window_of_1000_s_is_worked_out(tmp_path: Path) -> None:
     run = judged_run(tmp_path, answer_of(rows_of(offsets, 10 * SECOND_NS)), "cte,,,20000,0\n")
     (record,) = records_of(run)
     assert (record["value"], record["n"], record["outcome"]) == (13_200, 220, "pass")
-    assert mask_objections(run, [record]) == ([], 1)
-    problems, _ = mask_objections(run, [record | {"value": 4_000}])
+    assert mask_discrepancies(run, [record]) == ([], 1)
+    problems, _ = mask_discrepancies(run, [record | {"value": 4_000}])
     assert problems == ["CLK-CHRONY: cte: value is 4000, the series says 13200.0"]
 
 
@@ -342,7 +342,7 @@ def test_a_clock_that_could_not_be_measured_is_left_alone(run: Path) -> None:
     context = Context("run", "test", Subject("virtual", "linux-rt"), Conditions("ci"), True, ())
     records = unset_mask_measurements(MaskRange(load_mask("paper-40us")), "CLK-1", 99, "no lock", context)
     told: list[dict[str, Any]] = [{"quantity": record.quantity, "evidence": []} for record in records]
-    assert mask_objections(run, told) == ([], 0)
+    assert mask_discrepancies(run, told) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -361,5 +361,5 @@ def test_a_clock_that_could_not_be_measured_is_left_alone(run: Path) -> None:
 def test_what_cannot_be_read_raises_nothing(tmp_path: Path, name: str, text: str) -> None:
     run = judged_run(tmp_path, answer_of(rows_of(sine(90_000))), SWING)
     (run / PLACE / name).write_text(text)
-    problems, count = mask_objections(run, records_of(run))
+    problems, count = mask_discrepancies(run, records_of(run))
     assert bool(problems) != bool(count)

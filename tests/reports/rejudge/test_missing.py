@@ -12,10 +12,10 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from reports.rejudge.missing import missing_objections
+from reports.rejudge.missing import missing_discrepancies
 from reports.rejudge.run import rejudge
-from reports.run.asked import AskedFile, AskedSuite
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
+from reports.run.selected import SelectedFile, SelectedSuite
 from tests.reports.sample_run import Disturbance, add_attempt, make_run
 
 TARGET = "linux-rt"
@@ -51,7 +51,7 @@ def run(tmp_path: Path) -> Path:
     ids = tuple(dict.fromkeys(each["requirement"] for each in records if each["test"] != "known-delay check"))
     own = {"CLK-CHRONY": 'clock = "chrony"\n'}
     kept.write_text("".join(f'[[requirement]]\nid = "{name}"\n{own.get(name, "")}' for name in ids))
-    suites = (AskedSuite(TARGET, "daq_replay/latency_budgets.robot", (AskedFile(FILE, ids),)),)
+    suites = (SelectedSuite(TARGET, "daq_replay/latency_budgets.robot", (SelectedFile(FILE, ids),)),)
     folder.update(asked=suites, outcome="pass", excluded_miss_probability=0.05)
     folder.close()
     write_records(folder.path, records)
@@ -99,7 +99,7 @@ def write_output(run: Path, records: list[Json]) -> None:
 
 
 def said(run: Path) -> list[str]:
-    return list(missing_objections(run, manifest_of(run), records_of(run)))
+    return list(missing_discrepancies(run, manifest_of(run), records_of(run)))
 
 
 def without(*quantities: str) -> Callable[[Path], None]:

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from reports.clock_sync.path_shift import path_shift, shift_measurement
 from reports.clock_sync.trial import FILTERED, TRIAL, ClockTrial
-from reports.rejudge.path_shift import path_shift_objections, student_t
+from reports.rejudge.path_shift import path_shift_discrepancies, student_t
 from reports.run.folder import RunFolder
 from tests.reports.rejudge.clock_trials import Json, context, edit, named, trial_of
 from tests.reports.sample_clock import compare_answer
@@ -73,7 +73,7 @@ def test_a_shift_is_judged_alike(
 ) -> None:
     record = shift(run, means_ns, seen_ns)
     assert record["outcome"] == outcome
-    assert path_shift_objections(run.path, [record]) == ([], 1)
+    assert path_shift_discrepancies(run.path, [record]) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -89,26 +89,26 @@ def test_a_run_of_an_earlier_version_is_judged_as_it_was(
 ) -> None:
     record = shift(run, means_ns, transits_ns=transits_ns)
     assert record["outcome"] == outcome
-    assert path_shift_objections(run.path, [record]) == ([], 1)
+    assert path_shift_discrepancies(run.path, [record]) == ([], 1)
 
 
 def test_a_shift_that_was_changed_is_named(run: RunFolder) -> None:
     record = shift(run, SEEN)
-    named(path_shift_objections, run, record | {"value": -25_500}, "value is -25500, its pairs say")
-    named(path_shift_objections, run, record | {"n": 5}, "n is 5, its pairs say 4")
+    named(path_shift_discrepancies, run, record | {"value": -25_500}, "value is -25500, its pairs say")
+    named(path_shift_discrepancies, run, record | {"n": 5}, "n is 5, its pairs say 4")
     wide = {"upper": -1, "lower": -90_000, "source": ""}
-    named(path_shift_objections, run, record | {"limit": wide}, "the 95 % interval gives")
+    named(path_shift_discrepancies, run, record | {"limit": wide}, "the 95 % interval gives")
     folder = run.path / "evidence" / "clock_sync" / "linux-rt" / "chrony-asymmetry"
     edit(folder / "pair-2-50-us" / FILTERED, ("offset.mean_ns", -900))
-    named(path_shift_objections, run, record, "mean_ns is -900")
+    named(path_shift_discrepancies, run, record, "mean_ns is -900")
     record["evidence"] = record["evidence"][:8]
-    named(path_shift_objections, run, record, "2 pairs of trials")
+    named(path_shift_discrepancies, run, record, "2 pairs of trials")
 
 
 def test_pairs_of_which_half_is_missing_are_left_alone(run: RunFolder) -> None:
     record = shift(run, SEEN)
     record["evidence"] = record["evidence"][2:]
-    assert path_shift_objections(run.path, [record]) == ([], 0)
+    assert path_shift_discrepancies(run.path, [record]) == ([], 0)
 
 
 def test_the_quantile_is_students() -> None:

@@ -14,7 +14,7 @@ import pytest
 from reports.provisioning.verdict import difference_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Subject
-from reports.rejudge.provisioning import provisioning_objections
+from reports.rejudge.provisioning import provisioning_discrepancies
 from reports.run.folder import RunFolder
 from resources.provisioning.procedure import Round, differences_of
 from tests.resources.provisioning.played import PlayedTarget, played_target, trials_of
@@ -103,7 +103,7 @@ def test_what_differs_is_counted_alike(
     assert {method: records[method]["value"] for method in counts} == counts
     for method, value in counts.items():
         assert records[method]["outcome"] == ("fail" if value else "pass")
-    assert provisioning_objections(run.path, list(records.values())) == ([], len(METHODS))
+    assert provisioning_discrepancies(run.path, list(records.values())) == ([], len(METHODS))
 
 
 def test_equal_facts_in_other_bytes_are_one_difference(run: RunFolder, target: PlayedTarget) -> None:
@@ -113,14 +113,14 @@ def test_equal_facts_in_other_bytes_are_one_difference(run: RunFolder, target: P
     _, restored = trials.provision_and_restore(1)
     record = _record(run, "restore", restored, Limit(0, None, "a test"), 1)
     assert (record["value"], record["outcome"]) == (1, "fail")
-    assert provisioning_objections(run.path, [record]) == ([], 1)
+    assert provisioning_discrepancies(run.path, [record]) == ([], 1)
 
 
 def test_fewer_repetitions_than_asked_for_are_judged_alike(run: RunFolder, target: PlayedTarget) -> None:
     records = records_of(run, target, repeats=1)
     assert records["twice"]["outcome"] == "inconclusive"
-    assert provisioning_objections(run.path, list(records.values())) == ([], len(METHODS))
-    problems, _ = provisioning_objections(run.path, [records["twice"] | {"outcome": "pass"}])
+    assert provisioning_discrepancies(run.path, list(records.values())) == ([], len(METHODS))
+    problems, _ = provisioning_discrepancies(run.path, [records["twice"] | {"outcome": "pass"}])
     assert problems == ["PROV-TWICE: twice: pass, its repetitions come to inconclusive"]
 
 
@@ -128,7 +128,7 @@ def test_what_may_differ_is_allowed(run: RunFolder, target: PlayedTarget) -> Non
     _sets_again(target)
     records = records_of(run, target, upper_facts=3)
     assert records["twice"]["outcome"] == "pass"
-    assert provisioning_objections(run.path, list(records.values())) == ([], len(METHODS))
+    assert provisioning_discrepancies(run.path, list(records.values())) == ([], len(METHODS))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -149,7 +149,7 @@ def test_what_may_differ_is_allowed(run: RunFolder, target: PlayedTarget) -> Non
 def test_a_changed_record_is_named(
     run: RunFolder, target: PlayedTarget, method: str, changes: Json, said: str
 ) -> None:
-    problems, count = provisioning_objections(run.path, [records_of(run, target)[method] | changes])
+    problems, count = provisioning_discrepancies(run.path, [records_of(run, target)[method] | changes])
     assert count == 1
     assert any(said in problem for problem in problems), problems
 
@@ -157,13 +157,13 @@ def test_a_changed_record_is_named(
 def test_a_record_of_another_target_or_event_is_named(run: RunFolder, target: PlayedTarget) -> None:
     record = records_of(run, target)["restore"]
     other = record | {"subject": {"target": "windows", "method": "restore"}}
-    problems, _ = provisioning_objections(run.path, [other])
+    problems, _ = provisioning_discrepancies(run.path, [other])
     assert problems == ["PROV-RESTORE: restore: target is windows, its facts are of linux-rt"]
     other = record | {"subject": {"target": "linux-rt", "method": "twice"}}
-    problems, _ = provisioning_objections(run.path, [other])
+    problems, _ = provisioning_discrepancies(run.path, [other])
     assert any("its evidence has repetitions [], its folder [1, 2]" in problem for problem in problems)
     other = record | {"subject": {"target": "linux-rt", "method": "something new"}}
-    assert provisioning_objections(run.path, [other]) == ([], 0)
+    assert provisioning_discrepancies(run.path, [other]) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_facts_that_were_changed_are_named(
     path = folder_of(run) / file
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
-    problems, count = provisioning_objections(run.path, [record])
+    problems, count = provisioning_discrepancies(run.path, [record])
     assert count == 1
     assert problems
 
@@ -203,14 +203,14 @@ def test_what_a_start_changes_by_itself_counts_only_where_there_was_none(
     for method, file in (("power-cut", "power-cut-1-facts-found.json"), ("restore", "facts-restored-1.json")):
         path = folder_of(run) / file
         path.write_text(json.dumps(json.loads(path.read_text()) | {key: 7}))
-        problems, _ = provisioning_objections(run.path, [records[method]])
+        problems, _ = provisioning_discrepancies(run.path, [records[method]])
         assert bool(problems) == (method == "restore")
 
 
 def test_a_repetition_that_is_kept_back_is_named(run: RunFolder, target: PlayedTarget) -> None:
     record = records_of(run, target)["restore"]
     record["evidence"] = [each for each in record["evidence"] if "restored-2" not in each["path"]]
-    problems, _ = provisioning_objections(run.path, [record | {"n": 1, "n_required": 1}])
+    problems, _ = provisioning_discrepancies(run.path, [record | {"n": 1, "n_required": 1}])
     assert problems == ["PROV-RESTORE: restore: its evidence has repetitions [1], its folder [1, 2]"]
 
 
@@ -230,5 +230,5 @@ def test_what_is_missing_or_damaged_is_a_problem_and_no_traceback(
     record = records_of(run, target)[method]
     path = folder_of(run) / file
     path.unlink() if text is None else path.write_text(text)
-    problems, count = provisioning_objections(run.path, [record])
+    problems, count = provisioning_discrepancies(run.path, [record])
     assert (len(problems), count) == (1, 0)

@@ -14,7 +14,7 @@ from reports.clock_read.readings import READINGS, load_cost
 from reports.clock_read.verdict import read_measurement, unread_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Subject
-from reports.rejudge.read_latency import read_latency_objections
+from reports.rejudge.read_latency import read_latency_discrepancies
 from reports.run.folder import RunFolder
 from tests.reports.rejudge.clock_trials import Json, edit, named
 from tests.reports.sample_read_latency import latency_answer, write_sample_readings
@@ -62,7 +62,7 @@ def test_what_a_reading_costs_is_judged_alike(
 ) -> None:
     record = read(run, latency_answer(**answer), statistic, upper_ns)
     assert record["outcome"] == outcome
-    assert read_latency_objections(run.path, [record]) == ([], 1)
+    assert read_latency_discrepancies(run.path, [record]) == ([], 1)
 
 
 def dearer_for_a_while(*, of_earlier: bool) -> Json:
@@ -84,7 +84,7 @@ def test_readings_that_cost_alike_for_a_while_tell_less_of_their_mean(
     record = read(run, dearer_for_a_while(of_earlier=of_earlier))
     parts = {part["name"]: part["value"] for part in record["uncertainty"]["parts"]}
     assert parts["scatter"] == scatter_ns
-    assert read_latency_objections(run.path, [record]) == ([], 1)
+    assert read_latency_discrepancies(run.path, [record]) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_blocks_that_were_changed_are_named(run: RunFolder, change: Json, said: 
     folder = run.evidence_folder("clock_read_latency", "linux-rt")
     places = [(f"clocks.0.blocks.{key}", value) for key, value in change.items()]
     edit(folder / "target-realtime.ndjson", *places)
-    named(read_latency_objections, run, record, said)
+    named(read_latency_discrepancies, run, record, said)
 
 
 def test_a_clock_that_was_not_read_has_no_value(run: RunFolder) -> None:
@@ -110,9 +110,9 @@ def test_a_clock_that_was_not_read_has_no_value(run: RunFolder) -> None:
     where = read_context(run, folder, "timecard", (READINGS,))
     limit = Limit(5_000, None, "a source")
     record = unread_measurement("nobody answers", "mean", "CLK-READ", limit, 1_000, where).to_json()
-    assert read_latency_objections(run.path, [record]) == ([], 1)
-    named(read_latency_objections, run, record | {"value": 300, "n": 1_000}, "value is 300")
-    named(read_latency_objections, run, record | {"outcome": "inconclusive"}, "it was not read")
+    assert read_latency_discrepancies(run.path, [record]) == ([], 1)
+    named(read_latency_discrepancies, run, record | {"value": 300, "n": 1_000}, "value is 300")
+    named(read_latency_discrepancies, run, record | {"outcome": "inconclusive"}, "it was not read")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_clock_that_was_not_read_has_no_value(run: RunFolder) -> None:
 )
 def test_a_changed_record_of_readings_is_named(run: RunFolder, changes: Json, said: str) -> None:
     record = read(run, latency_answer()) | changes
-    problems, _ = read_latency_objections(run.path, [record])
+    problems, _ = read_latency_discrepancies(run.path, [record])
     assert any(said in problem for problem in problems), problems
 
 
@@ -156,7 +156,7 @@ def test_readings_that_were_changed_are_named(run: RunFolder, place: str, value:
     record = read(run, latency_answer())
     folder = run.path / "evidence" / "clock_read_latency" / "linux-rt"
     edit(folder / "target-realtime.ndjson", (place, value))
-    problems, _ = read_latency_objections(run.path, [record])
+    problems, _ = read_latency_discrepancies(run.path, [record])
     assert any(said in problem for problem in problems), problems
 
 
@@ -172,5 +172,5 @@ def test_interruptions_that_were_changed_are_named(run: RunFolder, place: str, v
     record = read(run, latency_answer(slow_ns=(90_000,), counted=True), "max")
     folder = run.path / "evidence" / "clock_read_latency" / "linux-rt"
     edit(folder / "target-realtime.ndjson", (place, value))
-    problems, _ = read_latency_objections(run.path, [record])
+    problems, _ = read_latency_discrepancies(run.path, [record])
     assert any(said in problem for problem in problems), problems

@@ -20,9 +20,9 @@ from reports.realtime_ethernet.verdict import (
 )
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Limit, Subject
-from reports.rejudge.arithmetic import objections
-from reports.rejudge.missing import missing_objections
-from reports.rejudge.realtime_ethernet import message_objections
+from reports.rejudge.arithmetic import discrepancies
+from reports.rejudge.missing import missing_discrepancies
+from reports.rejudge.realtime_ethernet import message_discrepancies
 from reports.run.folder import RunFolder
 from tests.reports.realtime_ethernet.sample import (
     STACK,
@@ -70,7 +70,7 @@ def write_version(run: RunFolder, version: str) -> None:
 
 
 def told(run: RunFolder, records: list[Json]) -> str:
-    problems, _count = message_objections(run.path, records)
+    problems, _count = message_discrepancies(run.path, records)
     return "\n".join(problems)
 
 
@@ -85,8 +85,8 @@ def told(run: RunFolder, records: list[Json]) -> str:
 )
 def test_what_was_measured_stands(sample: Json, outcome: str, tmp_path: Path) -> None:
     run, records = made(tmp_path, **sample)
-    assert message_objections(run.path, records) == ([], 7)
-    assert [list(objections(record)) for record in records] == [[]] * 7
+    assert message_discrepancies(run.path, records) == ([], 7)
+    assert [list(discrepancies(record)) for record in records] == [[]] * 7
     assert {record["outcome"] for record in records} == {outcome}
 
 
@@ -120,7 +120,7 @@ def test_a_trial_of_another_round_is_named(tmp_path: Path) -> None:
 
 def test_a_bulk_receiver_that_yields_gives_no_verdict(tmp_path: Path) -> None:
     run, records = made(tmp_path, bulk_share=0.5)
-    assert message_objections(run.path, records) == ([], 7)
+    assert message_discrepancies(run.path, records) == ([], 7)
     assert {r["outcome"] for r in records if r["quantity"] in RISES} == {"inconclusive"}
     lies = [record | {"outcome": "pass", "reason": ""} for record in records]
     assert "R-p99: pass, its trials come to inconclusive; the bulk receiver yields" in told(run, lies)
@@ -174,8 +174,8 @@ def test_trials_that_no_record_names_are_found(tmp_path: Path) -> None:
     run, records = made(tmp_path)
     manifest = json.loads((run.path / "run.json").read_text())
     manifest |= {"end_utc": manifest["start_utc"], "outcome": "pass", "failed_tests": [], "problems": []}
-    assert not [each for each in missing_objections(run.path, manifest, records) if MESSAGES in each]
-    found = "\n".join(missing_objections(run.path, manifest, []))
+    assert not [each for each in missing_discrepancies(run.path, manifest, records) if MESSAGES in each]
+    found = "\n".join(missing_discrepancies(run.path, manifest, []))
     assert f"evidence/{FOLDER}/{TARGET}/{MESSAGES}: raw data that no record names" in found
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from reports.daq_replay.role import ReplayRole
-from reports.rejudge.latency import latency_objections
-from reports.rejudge.missing import missing_objections
+from reports.rejudge.latency import latency_discrepancies
+from reports.rejudge.missing import missing_discrepancies
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
 from tests.reports.sample_run import Disturbance, add_attempt
 
@@ -44,7 +44,9 @@ def make_run(results: Path, *replays: Disturbance, named: tuple[int, ...] = (1,)
 def unnamed(run: Path) -> list[str]:
     manifest = json.loads((run / MANIFEST).read_text())
     records = [json.loads(line) for line in (run / MEASUREMENTS).read_text().splitlines()]
-    return [each for each in missing_objections(run, manifest, records) if "a replay that no record" in each]
+    return [
+        each for each in missing_discrepancies(run, manifest, records) if "a replay that no record" in each
+    ]
 
 
 def test_a_replay_for_the_load_alone_needs_no_record(tmp_path: Path) -> None:
@@ -89,4 +91,4 @@ def test_a_verdict_that_came_again_counts_replays_without_a_record(tmp_path: Pat
         if record["outcome"] == "fail":
             record["outcome"] = "inconclusive"
     last = sorted(records, key=lambda each: "attempt-1" in each["evidence"][0]["path"])
-    assert latency_objections(run, last) == ([], len(records))
+    assert latency_discrepancies(run, last) == ([], len(records))

@@ -15,10 +15,10 @@ import pytest
 from hw.topology import TopologySpec
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Evidence, Limit, NumberedCondition, Subject
-from reports.rejudge.missing import missing_objections
-from reports.rejudge.requirements import requirement_objections
-from reports.rejudge.software_latency import Pauses, software_latency_objections
-from reports.rejudge.tools import tool_objections
+from reports.rejudge.missing import missing_discrepancies
+from reports.rejudge.requirements import requirement_discrepancies
+from reports.rejudge.software_latency import Pauses, software_latency_discrepancies
+from reports.rejudge.tools import tool_discrepancies
 from reports.run.folder import RunFolder
 from reports.software_latency.evidence import ROUND_TRIPS, Turns, load_software_latencies
 from reports.software_latency.verdict import closure_measurement, software_measurement
@@ -69,7 +69,7 @@ def made(
 
 def told(run: Path) -> tuple[list[str], int]:
     lines = (run / "measurements.jsonl").read_text().splitlines()
-    return software_latency_objections(run, [json.loads(line) for line in lines])
+    return software_latency_discrepancies(run, [json.loads(line) for line in lines])
 
 
 @pytest.mark.parametrize("turns", [TURNS, None])
@@ -81,7 +81,7 @@ def test_what_was_measured_stands(
     run = made(tmp_path, turns, extra_ns)
     assert told(run) == ([], 5)
     parts = [part["name"] for record in records_of(run)[:3] for part in record["uncertainty"]["parts"]]
-    assert ("partners" in parts) == (extra_ns is not None)
+    assert ("device_dependence" in parts) == (extra_ns is not None)
 
 
 @pytest.mark.parametrize(("version", "stands"), [("0.2.1", False), ("0.2.2", True), (None, True)])
@@ -107,7 +107,7 @@ def test_a_contradiction_in_a_ring_is_in_u_since_0_2_2(
     assert (told(run.path)[0] == []) == stands
     records = records_of(run.path)
     for part in records[0]["uncertainty"]["parts"]:
-        part["value"] *= part["name"] != "partners"
+        part["value"] *= part["name"] != "device_dependence"
     (run.path / "measurements.jsonl").write_text(json.dumps(records[0]) + "\n")
     assert (told(run.path)[0] == []) != stands
     records[0]["uncertainty"]["parts"] = records[0]["uncertainty"]["parts"][:1]
@@ -146,13 +146,13 @@ def scatter(records: Records) -> None:
 def partners(records: Records) -> None:
     for record in records[:3]:
         record["uncertainty"]["parts"] = [
-            part for part in record["uncertainty"]["parts"] if part["name"] != "partners"
+            part for part in record["uncertainty"]["parts"] if part["name"] != "device_dependence"
         ]
 
 
 def smaller(records: Records) -> None:
     for part in records[0]["uncertainty"]["parts"]:
-        part["value"] //= 2 if part["name"] == "partners" else 1
+        part["value"] //= 2 if part["name"] == "device_dependence" else 1
 
 
 def sums(records: Records) -> None:
@@ -169,7 +169,7 @@ def sums(records: Records) -> None:
         (size, "SW-a: is of 1400 bytes, the round trips of 64"),
         (scatter, "SW-c: scatter is"),
         (partners, "the pairs contradict each other, and U has no part for it"),
-        (smaller, "SW-a: part partners of U is"),
+        (smaller, "SW-a: part device_dependence of U is"),
         (sums, "BENCH-ROUND-TRIPS: the difference is"),
     ],
 )
@@ -220,9 +220,9 @@ def test_a_delay_that_no_reflector_added_is_named(tmp_path: Path) -> None:
 def test_a_document_of_another_schema_is_named(tmp_path: Path) -> None:
     run = made(tmp_path, TURNS)
     path = run / "evidence" / "software_latency" / "linux-rt" / ROUND_TRIPS
-    assert not list(tool_objections(run, {"tools": {}}, records_of(run), (0, 2, 2)))
+    assert not list(tool_discrepancies(run, {"tools": {}}, records_of(run), (0, 2, 2)))
     path.write_text(path.read_text().replace("round_trips/1", "round_trips/2"))
-    (found,) = tool_objections(run, {"tools": {}}, records_of(run), (0, 2, 2))
+    (found,) = tool_discrepancies(run, {"tools": {}}, records_of(run), (0, 2, 2))
     assert found.endswith("schema is benchwright.round_trips/2")
 
 
@@ -316,9 +316,9 @@ def test_a_check_that_a_file_asks_for_is_held_against_its_limit(
     asked = {"suite": "s", "target": "linux-rt", "asks": [asks], "skipped": []}
     manifest = {**json.loads((run / "run.json").read_text()), "asked": [asked], "outcome": "pass"}
     closure = [record for record in records_of(run) if record["quantity"] == "software_latency_closure"]
-    assert len(list(requirement_objections(run, closure, manifest))) == problems
+    assert len(list(requirement_discrepancies(run, closure, manifest))) == problems
     manifest["end_utc"] = manifest["start_utc"]
-    assert not [each for each in missing_objections(run, manifest, closure) if "has no record" in each]
+    assert not [each for each in missing_discrepancies(run, manifest, closure) if "has no record" in each]
 
 
 def _change_answer(run: Path, change: Callable[[dict[str, Any]], object]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reports.rejudge.stack_used import stack_objections
+from reports.rejudge.stack_used import stack_discrepancies
 from reports.rejudge.version import version_of
 
 Json = dict[str, Any]
@@ -84,7 +84,7 @@ def _records(run: Path, names: dict[str, str] | None = None) -> list[Json]:
 
 
 def _told(run: Path, manifest: Json, records: list[Json]) -> list[str]:
-    return list(stack_objections(run, manifest, records, version_of(run, manifest)))
+    return list(stack_discrepancies(run, manifest, records, version_of(run, manifest)))
 
 
 def _change(run: Path, stack: str, name: str, new: Callable[[Json], object]) -> None:
@@ -101,7 +101,7 @@ def _swap(one: Path, other: Path) -> None:
     kept.rename(other)
 
 
-def test_an_honest_run_has_no_objection(run: Path) -> None:
+def test_an_honest_run_has_no_discrepancy(run: Path) -> None:
     assert _told(run, MANIFEST, _records(run)) == []
 
 

@@ -17,7 +17,7 @@ from reports.daq_replay.replay_clock import CLOCK_ERROR, REPLAY_CLOCK, ServerLin
 from reports.daq_replay.verdict import judge_latency, latency_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Measurement, Subject
-from reports.rejudge.latency import latency_objections
+from reports.rejudge.latency import latency_discrepancies
 from reports.run.folder import RunFolder
 from tests.reports.rejudge.clock_trials import MS, Json, edit
 from tests.reports.rejudge.test_clock_sync import STEPPED
@@ -73,7 +73,7 @@ def test_stamps_taken_as_they_are_are_judged_alike(
 ) -> None:
     _, records = latencies(run, replay, **compare)
     assert [record["outcome"] for record in records] == outcomes
-    assert latency_objections(run.path, records) == ([], len(STREAMS))
+    assert latency_discrepancies(run.path, records) == ([], len(STREAMS))
 
 
 @pytest.mark.parametrize(
@@ -96,5 +96,5 @@ def test_a_targets_clock_that_was_changed_is_named(
 ) -> None:
     folder, records = latencies(run)
     edit(folder / file, (place, value))
-    problems, _ = latency_objections(run.path, records)
+    problems, _ = latency_discrepancies(run.path, records)
     assert any(said in problem for problem in problems), problems

@@ -14,12 +14,12 @@ import pytest
 from reports.clock_sync.capability import STATED_BOUND_STATISTICS as STATISTICS
 from reports.clock_sync.capability import U_MISSED
 from reports.clock_sync.trial import load_trial, write_trial
-from reports.rejudge.told_bound import told_bound_objections
+from reports.rejudge.reported_bound import reported_bound_discrepancies
 from reports.run.folder import RunFolder
-from tests.reports.clock_sync.test_told_bound import told
-from tests.reports.rejudge.test_told_bound import record_of, trial_in
+from tests.reports.clock_sync.test_reported_bound import told
+from tests.reports.rejudge.test_reported_bound import record_of, trial_in
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer
-from tests.reports.sample_hearing import LOG, START_MONOTONIC_NS, TAI_UTC_S
+from tests.reports.sample_server_replies import LOG, START_MONOTONIC_NS, TAI_UTC_S
 
 YEAR_NS = 365 * 86_400 * SECOND_NS
 R_NS = 15_000
@@ -46,19 +46,21 @@ def lines(servers: int = 1) -> list[Json]:
     return found
 
 
-def objections(run: RunFolder, said: Json, log: list[Json], quantity: str = U_MISSED) -> list[str]:
+def discrepancies(run: RunFolder, said: Json, log: list[Json], quantity: str = U_MISSED) -> list[str]:
     """Judge a trial whose record was made of the answer as it is: changed in both alike."""
     trial = trial_in(run, said)
     (trial.folder / LOG).write_text("".join(json.dumps(line) + "\n" for line in log))
     write_trial(trial.folder, dataclasses.replace(trial.facts, servo_log=LOG, servo_format="bw-timed"))
-    found, count = told_bound_objections(run.path, [record_of(run, load_trial(trial.folder), quantity)])
+    found, count = reported_bound_discrepancies(
+        run.path, [record_of(run, load_trial(trial.folder), quantity)]
+    )
     assert count == 1
     return found
 
 
 @pytest.mark.parametrize("quantity", STATISTICS)
 def test_an_honest_trial_is_not_refused(run: RunFolder, quantity: str) -> None:
-    assert objections(run, answer(), lines(), quantity) == []
+    assert discrepancies(run, answer(), lines(), quantity) == []
 
 
 def scale(said: Json, form: str, factor: float) -> None:
@@ -98,7 +100,7 @@ def test_a_change_of_answer_and_record_alike_is_named(run: RunFolder, name: str)
     change, wanted = CHANGES[name]
     said = copy.deepcopy(answer())
     change(said)
-    assert any(wanted in each for each in objections(run, said, lines()))
+    assert any(wanted in each for each in discrepancies(run, said, lines()))
 
 
 @pytest.mark.parametrize(
@@ -114,16 +116,16 @@ def test_a_log_that_contradicts_its_own_lines_is_named(
 ) -> None:
     log = lines()
     log[-1][key] = value
-    assert any(wanted in each for each in objections(run, answer(), log))
+    assert any(wanted in each for each in discrepancies(run, answer(), log))
 
 
 def test_an_error_beyond_what_missed_nothing_is_named(run: RunFolder) -> None:
     said = told(compare_answer(), bound_ns=9_000, u_ns=8_000)
-    assert any("bound_missed is 0, an offset of" in each for each in objections(run, said, []))
+    assert any("bound_missed is 0, an offset of" in each for each in discrepancies(run, said, []))
 
 
 @pytest.mark.parametrize("log", [lines(servers=2), lines()[30:]], ids=["two servers", "begun anew"])
 def test_a_log_that_cannot_say_what_was_published_refuses_nothing(run: RunFolder, log: list[Json]) -> None:
     said = answer()
     said |= told(said, bound_ns=20_000, u_ns=16_000)
-    assert objections(run, said, log) == []
+    assert discrepancies(run, said, log) == []

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from reports.rejudge.arithmetic import objections as arithmetic_objections
-from reports.rejudge.facts import fact_objections
-from reports.rejudge.requirements import requirement_objections
-from reports.rejudge.tools import tool_objections
+from reports.rejudge.arithmetic import discrepancies as arithmetic_discrepancies
+from reports.rejudge.facts import fact_discrepancies
+from reports.rejudge.requirements import requirement_discrepancies
+from reports.rejudge.tools import tool_discrepancies
 
 FACTS: dict[str, Any] = {
     "hostname": "arm",
@@ -85,24 +85,24 @@ def run(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def objections(
+def discrepancies(
     run: Path, manifest: dict[str, Any] = MANIFEST, version: tuple[int, ...] = (0, 2, 1)
 ) -> list[str]:
     evidence = [{"path": name} for name in ("witness.ndjson", "misses.ndjson", "role.json", "gone.json")]
     record: dict[str, Any] = {"subject": {"target": "arm"}, "evidence": evidence}
-    return [*fact_objections(run, manifest), *tool_objections(run, manifest, [record], version)]
+    return [*fact_discrepancies(run, manifest), *tool_discrepancies(run, manifest, [record], version)]
 
 
-def test_what_agrees_with_itself_has_no_objection(run: Path) -> None:
-    assert objections(run) == []
+def test_what_agrees_with_itself_has_no_discrepancy(run: Path) -> None:
+    assert discrepancies(run) == []
 
 
 def test_a_name_that_is_missing_is_told_of_a_version_that_always_has_it(run: Path) -> None:
     (run / "role.json").write_text(json.dumps({"target": "arm", "producer": 11}))
     nameless = {key: value for key, value in WITNESS.items() if key != "version"}
     (run / "witness.ndjson").write_text(json.dumps(nameless) + "\n")
-    assert objections(run) == []
-    said = objections(run, version=(0, 2, 2))
+    assert discrepancies(run) == []
+    said = discrepancies(run, version=(0, 2, 2))
     assert any("version is None" in each for each in said)
     assert any("role.json: schema is None" in each for each in said)
 
@@ -112,10 +112,10 @@ def test_a_witness_that_keeps_cpus_awake_says_what_nobody_claims(run: Path) -> N
     told = {**WITNESS, "cpus": cpus, "version": "0.2.2", "tool": "bw-traffic witness"}
     manifest = {**MANIFEST, "tools": {**MANIFEST["tools"], "bw-traffic": "bw-traffic 0.2.2"}}
     (run / "witness.ndjson").write_text(json.dumps(told) + "\n")
-    assert any("unclaimed_ns is missing" in each for each in objections(run, manifest))
+    assert any("unclaimed_ns is missing" in each for each in discrepancies(run, manifest))
     told["unclaimed_ns"] = [0] * len(WITNESS["windows"])
     (run / "witness.ndjson").write_text(json.dumps(told) + "\n")
-    assert objections(run, manifest) == []
+    assert discrepancies(run, manifest) == []
 
 
 def changed(document: dict[str, Any], place: str, value: object) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def changed(document: dict[str, Any], place: str, value: object) -> dict[str, An
     ],
 )
 def test_a_changed_manifest_is_named(run: Path, place: str, value: object, said: str) -> None:
-    assert any(said in problem for problem in objections(run, changed(MANIFEST, place, value)))
+    assert any(said in problem for problem in discrepancies(run, changed(MANIFEST, place, value)))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_changed_manifest_is_named(run: Path, place: str, value: object, said:
 )
 def test_a_witness_that_contradicts_itself_is_named(run: Path, place: str, value: object, said: str) -> None:
     (run / "witness.ndjson").write_text(json.dumps(changed(WITNESS, place, value)) + "\n")
-    assert any(said in problem for problem in objections(run))
+    assert any(said in problem for problem in discrepancies(run))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_witness_that_contradicts_itself_is_named(run: Path, place: str, value
 )
 def test_a_miss_that_contradicts_itself_is_named(run: Path, member: dict[str, int], said: str) -> None:
     (run / "misses.ndjson").write_text(json.dumps(MISS | member) + "\n")
-    assert any(said in problem for problem in objections(run))
+    assert any(said in problem for problem in discrepancies(run))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_miss_that_contradicts_itself_is_named(run: Path, member: dict[str, in
 def test_a_document_of_something_else_is_named(run: Path, member: dict[str, str], said: str) -> None:
     document = json.loads((run / "role.json").read_text())
     (run / "role.json").write_text(json.dumps(document | member))
-    assert any(said in problem for problem in objections(run))
+    assert any(said in problem for problem in discrepancies(run))
 
 
 RECORD: dict[str, Any] = {
@@ -209,11 +209,11 @@ def test_a_requirement_of_two_files_is_that_of_the_file_that_the_target_asks_by(
     """Two targets have limits of their own under one id: each record is held against its own."""
     keep_requirement(tmp_path, "fast.toml", "upper_us = 10\nallowed_lost = 0")
     keep_requirement(tmp_path, "slow.toml", "upper_us = 20\nallowed_lost = 0")
-    assert list(requirement_objections(tmp_path, [RECORD], {})) == []
+    assert list(requirement_discrepancies(tmp_path, [RECORD], {})) == []
     asked = [
         {"target": "arm", "suite": "a/b.robot", "asks": [{"file": "fast.toml", "requirements": ["DAQ-1"]}]}
     ]
-    [problem] = requirement_objections(tmp_path, [RECORD], {"asked": asked})
+    [problem] = requirement_discrepancies(tmp_path, [RECORD], {"asked": asked})
     assert problem == "DAQ-1: judged against 20000, upper_us is 10"
 
 
@@ -235,7 +235,7 @@ def test_a_limit_is_known_by_its_names_of_now_and_before(
 ) -> None:
     for asked, expected in ((value, []), (value + 1, [f"DAQ-1: {said}"])):
         keep_requirement(tmp_path, "site.toml", f"{key} = {asked}")
-        assert list(requirement_objections(tmp_path, [RECORD], {})) == expected
+        assert list(requirement_discrepancies(tmp_path, [RECORD], {})) == expected
 
 
 @pytest.mark.parametrize(
@@ -263,11 +263,11 @@ def test_a_record_is_of_what_its_quantity_can_be(
         "lost": 0,
         "allowed_lost": allowed_lost,
         "limit": {"upper": 10, "lower": None},
-        "uncertainty": {"expanded": 1, "parts": [{"name": "look", "kind": "bound", "value": 1}]},
+        "uncertainty": {"expanded": 1, "parts": [{"name": "poll_interval", "kind": "bound", "value": 1}]},
         "margin": 4,
         "outcome": "pass",
     }
-    assert list(arithmetic_objections(record)) == ([said] if said else [])
+    assert list(arithmetic_discrepancies(record)) == ([said] if said else [])
 
 
 @pytest.mark.parametrize(
@@ -292,6 +292,6 @@ def test_a_requirement_that_asks_for_what_there_is_not_is_named(
         '[[requirement]]\nid = "DAQ-1"\nquantity = "one_way_latency"\nstatistic = "max"\n'
     )
     (folder / "fast.toml").write_text(text)
-    assert list(requirement_objections(tmp_path, [], {})) == []
+    assert list(requirement_discrepancies(tmp_path, [], {})) == []
     (folder / "fast.toml").write_text(text.replace(old, new))
-    assert any(said in problem for problem in requirement_objections(tmp_path, [], {}))
+    assert any(said in problem for problem in requirement_discrepancies(tmp_path, [], {}))

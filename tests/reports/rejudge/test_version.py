@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reports.rejudge.version import ALWAYS, OF_LATENCY, version_objections, version_of
+from reports.rejudge.version import ALWAYS, OF_LATENCY, version_discrepancies, version_of
 
 MANIFEST: dict[str, Any] = {
     "end_utc": "2026-01-01T00:00:00Z",
@@ -26,31 +26,31 @@ NOW = (0, 2, 0)
 LATENCY = [{"quantity": "one_way_latency"}]
 
 
-def test_a_whole_manifest_has_no_objection() -> None:
-    assert list(version_objections(MANIFEST, LATENCY, NOW)) == []
+def test_a_whole_manifest_has_no_discrepancy() -> None:
+    assert list(version_discrepancies(MANIFEST, LATENCY, NOW)) == []
 
 
 @pytest.mark.parametrize("key", [*(name for name in ALWAYS if name != "failed_tests"), OF_LATENCY])
 def test_each_key_that_is_always_there_is_missed(key: str) -> None:
     without = {name: value for name, value in MANIFEST.items() if name != key}
-    (told,) = version_objections(without, LATENCY, NOW)
+    (told,) = version_discrepancies(without, LATENCY, NOW)
     assert told.startswith(f"run.json: {key} is missing")
 
 
 def test_the_tests_that_failed_are_missed_where_some_did() -> None:
     failed = MANIFEST | {"tests": {"passed": 1, "failed": 1, "skipped": 0}}
-    (told,) = version_objections(failed, LATENCY, NOW)
+    (told,) = version_discrepancies(failed, LATENCY, NOW)
     assert told.startswith("run.json: failed_tests is missing")
 
 
 def test_any_answer_tells_the_version(tmp_path: Path) -> None:
     earlier: dict[str, Any] = {"end_utc": MANIFEST["end_utc"], "tools": {"bw-traffic": "0.1.0"}}
-    assert list(version_objections(earlier, LATENCY, version_of(tmp_path, earlier))) == []
+    assert list(version_discrepancies(earlier, LATENCY, version_of(tmp_path, earlier))) == []
     answer = tmp_path / "evidence" / "clock_sync" / "filtered.ndjson"
     answer.parent.mkdir(parents=True)
     answer.write_text(json.dumps({"type": "result", "tool": "bw-clock compare", "version": "0.2.0"}) + "\n")
     assert version_of(tmp_path, earlier) == (0, 2, 0)
-    told = [each.split()[1] for each in version_objections(earlier, LATENCY, (0, 2, 0))]
+    told = [each.split()[1] for each in version_discrepancies(earlier, LATENCY, (0, 2, 0))]
     assert {*told, "failed_tests"} == {*ALWAYS, OF_LATENCY}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reports.page.render import render
-from reports.rejudge.listed import listed_objections
+from reports.rejudge.listed import listed_discrepancies
 from reports.rejudge.run import rejudge
 from reports.run.integrity import changed_files
 from reports.run.left_out import LeftOut
@@ -39,7 +39,7 @@ def test_a_run_that_passes_leaves_a_complete_verified_folder(robot: Robot):
     assert sorted(p.name for p in robot.folder.glob("*.*ml")) == ["log.html", "output.xml", "report.html"]
     listed = manifest.file_sizes_bytes or {}
     assert {"output.xml", "log.html", "xunit.xml", "measurements.jsonl", "qualification.html"} <= set(listed)
-    assert list(listed_objections(run.path, {"file_sizes_bytes": listed})) == []
+    assert list(listed_discrepancies(run.path, {"file_sizes_bytes": listed})) == []
     page = (run.path / "qualification.html").read_text()
     assert render(run.path) == page, "it shows the manifest's hash: nothing is written into that after it"
 

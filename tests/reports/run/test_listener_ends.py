@@ -61,11 +61,11 @@ def test_a_suite_whose_teardown_fails_leaves_no_pass(robot: Robot, message: str,
     assert f"linux-rt: Tests failed: Suite teardown failed: {message}" in (
         (run.path / "qualification.html").read_text()
     )
-    objection = "run.json: failed_tests are not those of output.xml"
-    assert objection not in rejudge(run.path).problems
+    discrepancy = "run.json: failed_tests are not those of output.xml"
+    assert discrepancy not in rejudge(run.path).problems
     manifest = json.loads((run.path / "run.json").read_text())
     (run.path / "run.json").write_text(json.dumps({**manifest, "failed_tests": [], "outcome": "pass"}))
-    assert objection in rejudge(run.path).problems
+    assert discrepancy in rejudge(run.path).problems
 
 
 def test_an_inner_suite_whose_teardown_fails_leaves_no_pass(robot: Robot):

@@ -28,11 +28,11 @@ from reports.record.measurement import (
     Uncertainty,
     utc_now,
 )
-from reports.run.asked import AskedFile, SkippedTest, with_asked, with_skipped
 from reports.run.failed_tests import FailedTest
 from reports.run.folder import MEASUREMENTS, RunFolder
 from reports.run.manifest import TestCounts as Counts
 from reports.run.outcome import outcome_of
+from reports.run.selected import SelectedFile, SkippedTest, with_selected, with_skipped
 from reports.run.xunit import NAME, note_outcome
 from resources.qualify import exit_code
 
@@ -85,7 +85,7 @@ class RunParts:
         for target in self.targets:
             mine = [f"LEFT-{n}" for n, (of, _) in enumerate(self.left_out) if of == target]
             own = [f"VALUE {n}" for n, (of, _) in enumerate(self.values) if of == target]
-            asked = with_asked(asked, target, "suite", AskedFile("limits.toml", (*own, *mine)))
+            asked = with_selected(asked, target, "suite", SelectedFile("limits.toml", (*own, *mine)))
         for number, (target, skipped) in enumerate(self.left_out):
             if skipped:
                 test = SkippedTest(f"left {number}", "no capability", (f"LEFT-{number}",))

@@ -17,7 +17,7 @@ from reports.errors import ReportError, RunFolderError
 from reports.page import compared
 from reports.page.render import write_page
 from reports.page.renewal import renew
-from reports.rejudge.seal import SEAL, seal_objections, sealed_by
+from reports.rejudge.seal import SEAL, seal_discrepancies, sealed_by
 from reports.run import seal as seal_module
 from reports.run.folder import RunFolder
 from reports.run.integrity import SUMS, write_sums
@@ -83,7 +83,7 @@ def test_files_that_have_come_and_gone_are_named(sealed: RunFolder) -> None:
     gone.unlink()
     (sealed.path / "evidence" / "more.txt").write_text("more\n")
     name = gone.relative_to(sealed.path).as_posix()
-    assert set(seal_objections(sealed.path)) == {
+    assert set(seal_discrepancies(sealed.path)) == {
         f"{name}: was there when the run was sealed",
         "evidence/more.txt: was not there when the run was sealed",
     }
@@ -102,12 +102,12 @@ def test_files_that_have_come_and_gone_are_named(sealed: RunFolder) -> None:
 def test_pages_are_sealed_and_the_set_of_files_is_exact(sealed: RunFolder, name: str, said: str) -> None:
     (sealed.path / name).parent.mkdir(parents=True, exist_ok=True)
     (sealed.path / name).write_text("anew")
-    assert list(seal_objections(sealed.path)) == [f"{name}: {said}"]
+    assert list(seal_discrepancies(sealed.path)) == [f"{name}: {said}"]
 
 
 def test_a_page_that_was_removed_is_named(sealed: RunFolder) -> None:
     (sealed.path / "qualification.html").unlink()
-    assert list(seal_objections(sealed.path)) == ["qualification.html: was there when the run was sealed"]
+    assert list(seal_discrepancies(sealed.path)) == ["qualification.html: was there when the run was sealed"]
 
 
 def sealed_as_before(run: RunFolder) -> None:
@@ -131,18 +131,18 @@ def test_a_run_of_before_verifies_and_says_that_its_pages_are_not_compared(
     for name in ("qualification-x/any.html", "qualification-x.html", "evidence/history/any.txt"):
         (sealed.path / name).parent.mkdir(exist_ok=True)
         (sealed.path / name).write_text("added")
-    assert len(list(seal_objections(sealed.path))) == 3
+    assert len(list(seal_discrepancies(sealed.path))) == 3
 
 
 def test_pages_that_the_bench_makes_anew_are_sealed_with_the_advice(sealed: RunFolder) -> None:
     seal_before = (sealed.path / SEAL).read_bytes()
     assert renew(sealed.path, {ADVICE: b"{}"})
     assert (sealed.path / SEAL).read_bytes() == seal_before
-    assert list(seal_objections(sealed.path)) == []
+    assert list(seal_discrepancies(sealed.path)) == []
     assert main(["verify", str(sealed.path)]) == 0
     assert not renew(sealed.path, {ADVICE: b"{}"})
     (sealed.path / ADVICE).write_text("[]")
-    assert list(seal_objections(sealed.path)) == [f"{ADVICE}: not as it was when the run was sealed"]
+    assert list(seal_discrepancies(sealed.path)) == [f"{ADVICE}: not as it was when the run was sealed"]
 
 
 def test_who_has_not_the_key_makes_no_page_anew(
@@ -161,12 +161,12 @@ def test_a_renewal_by_another_key_or_of_another_run_or_of_raw_data_is_named(
     sealed: RunFolder, tmp_path: Path
 ) -> None:
     seal_renewal(sealed.path, ["qualification.html"], bench_key(tmp_path / "other.key"))
-    assert any("renewal.json: sealed by" in each for each in seal_objections(sealed.path))
+    assert any("renewal.json: sealed by" in each for each in seal_discrepancies(sealed.path))
     seal_renewal(sealed.path, ["run.json"], bench_key(key_file()))
-    assert any("run.json: no page and no advice" in each for each in seal_objections(sealed.path))
+    assert any("run.json: no page and no advice" in each for each in seal_discrepancies(sealed.path))
     seal_renewal(sealed.path, ["qualification.html"], bench_key(key_file()))
     (sealed.path / SEAL).write_text((sealed.path / SEAL).read_text() + "\n")
-    assert "renewal.json: is of another seal than this run's" in list(seal_objections(sealed.path))
+    assert "renewal.json: is of another seal than this run's" in list(seal_discrepancies(sealed.path))
 
 
 def test_pages_of_this_installation_are_rendered_again(
@@ -209,7 +209,7 @@ def test_a_changed_seal_is_named(sealed: RunFolder, part: str) -> None:
         found[part] = found[part][:-1] + ("3" if found[part].endswith("2") else "2")
     (sealed.path / SEAL).write_text(json.dumps(found))
     try:
-        said = list(seal_objections(sealed.path))
+        said = list(seal_discrepancies(sealed.path))
     except ValueError as error:  # the changed bytes are no key at all
         said = [str(error)]
     assert said

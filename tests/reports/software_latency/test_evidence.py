@@ -286,7 +286,7 @@ def test_where_pairs_contradict_each_other_what_every_choice_says_stands(
         found, "a", "SW-A", Limit(limit_us * 1000, None, "a test"), 100, context("a")
     )
     assert record.outcome == outcome
-    (partners,) = [part for part in record.uncertainty.parts if part.name == "partners"]
+    (partners,) = [part for part in record.uncertainty.parts if part.name == "device_dependence"]
     assert 15_000 < partners.value < 60_000
 
 

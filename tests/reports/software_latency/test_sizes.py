@@ -16,8 +16,8 @@ from hw.errors import ConfigError
 from hw.fields import Fields
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Evidence, NumberedCondition, Subject
-from reports.rejudge.missing import missing_objections
-from reports.rejudge.software_latency import software_latency_objections
+from reports.rejudge.missing import missing_discrepancies
+from reports.rejudge.software_latency import software_latency_discrepancies
 from reports.run.folder import RunFolder
 from reports.run.tally import effective, key_of
 from reports.software_latency.evidence import (
@@ -110,7 +110,7 @@ def test_records_of_each_size_count_and_none_stands_for_another(tmp_path: Path) 
     }
     assert conditions == {f"-/idle/none/size_bytes={size}" for size in SIZES_BYTES}
     lines = [json.loads(line) for line in (run.path / "measurements.jsonl").read_text().splitlines()]
-    assert software_latency_objections(run.path, lines) == ([], 3)
+    assert software_latency_discrepancies(run.path, lines) == ([], 3)
 
 
 def test_round_trips_of_a_size_without_a_record_are_named(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_round_trips_of_a_size_without_a_record_are_named(tmp_path: Path) -> Non
     manifest["end_utc"] = manifest["start_utc"]
 
     def unnamed(records: list[dict[str, Any]]) -> list[str]:
-        found = missing_objections(run.path, manifest, records)
+        found = missing_discrepancies(run.path, manifest, records)
         return [each for each in found if each.endswith("no record names")]
 
     assert unnamed(lines) == []

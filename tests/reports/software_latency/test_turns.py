@@ -12,7 +12,14 @@ import pytest
 from reports.errors import ReportError
 from reports.software_latency.bounds import residual_bounds
 from reports.software_latency.closure import closures
-from reports.software_latency.estimate import PARTNERS, STRETCHES, Estimate, estimate, solver, undecided
+from reports.software_latency.estimate import (
+    BLOCK_VARIATION,
+    DEVICE_DEPENDENCE,
+    Estimate,
+    estimate,
+    solver,
+    undecided,
+)
 from reports.software_latency.plan import Pair
 from tests.reports.software_latency.coverage import PROFILES, in_turns_found
 from tests.reports.software_latency.in_turns import STEADY, TRIPS, Wander, every_pair, in_turns
@@ -100,7 +107,7 @@ def test_a_pair_that_two_devices_are_slow_in_together_makes_u_larger():
     assert not any(each.bounds for each in plain.latencies)
     for latency, truth in zip(found.latencies, truths, strict=True):
         (bound,) = latency.bounds
-        assert bound.name == PARTNERS
+        assert bound.name == DEVICE_DEPENDENCE
         assert abs(latency.mean_ns - truth.mean_ns) <= latency.mean_u_ns
         assert not undecided(found, latency)
 
@@ -154,7 +161,7 @@ def test_a_device_that_gets_slower_makes_u_larger():
     found = estimate([truth.device for truth in truths], moved)
     first = found.latencies[0]
     assert any("wandered" in doubt for doubt in found.doubts)
-    assert [bound.name for bound in first.bounds] == [STRETCHES]
+    assert [bound.name for bound in first.bounds] == [BLOCK_VARIATION]
     assert 10_000 < first.bounds[0].ns < 25_000
     assert not undecided(found, first)
     without = [replace(each, turn=None) for each in moved]

@@ -16,7 +16,7 @@ from hw.errors import CapabilityError, ConfigError
 from hw.open_bench import OpenBench
 from hw.provisioning import TARGETS
 from reports.clock_sync.logs import ServoSeries
-from reports.clock_sync.trial import ClockTrial, Hearing, Lock, load_trial, write_trial
+from reports.clock_sync.trial import ClockTrial, Lock, ServerReplies, load_trial, write_trial
 from reports.clock_sync.two_way_reference import TWO_WAY
 from resources.clock_sync.competing_load import competing_load
 from resources.clock_sync.lab import ClockLab
@@ -305,7 +305,7 @@ def test_a_trial_names_the_log_by_which_its_stack_heard_its_server(
     log_format: str,
 ) -> None:
     trial = _measured(spec, tmp_path, monkeypatch, stack)
-    assert trial.facts.hearing == Hearing(log, log_format)
+    assert trial.facts.hearing == ServerReplies(log, log_format)
     assert (trial.folder / log).read_text() == log
 
 

@@ -12,9 +12,9 @@ ROOT = Path(__file__).resolve().parents[3]
 ALLOWED: dict[str, tuple[set[str], str]] = {
     "reports/clock_read/section.py": ({"timeservice"}, "a clock of bw-clock, no stack"),
     "reports/clock_sync/log_formats.py": ({"phc2sys"}, "a format: the program that writes the log"),
-    "reports/clock_sync/hearing.py": ({"phc2sys"}, "a log's format, which is that of the program"),
+    "reports/clock_sync/server_replies.py": ({"phc2sys"}, "a log's format, which is that of the program"),
     "reports/clock_sync/linuxptp_logs.py": ({"phc2sys"}, "the program that writes the log"),
-    "reports/rejudge/heard.py": ({"phc2sys"}, "a log's format, which is that of the program"),
+    "reports/rejudge/server_replies.py": ({"phc2sys"}, "a log's format, which is that of the program"),
     "resources/clock_sync/time_service.py": ({"timeservice"}, "the stack whose own suite this is"),
     "resources/timed_edges/trials.py": (
         {"phc2sys"},

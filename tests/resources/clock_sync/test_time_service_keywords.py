@@ -20,7 +20,7 @@ from resources.clock_sync.time_service import TimeServiceTrials
 from resources.clock_sync.time_service_events import TimeServiceEvents
 from resources.clock_sync.time_service_keywords import TimeServiceLibrary
 from resources.profiles import load_profile
-from tests.reports.clock_sync.test_told_bound import ramp, told
+from tests.reports.clock_sync.test_reported_bound import ramp, told
 from tests.reports.sample_clock import START_TAI_NS, compare_answer, write_clock_trial
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -192,4 +192,4 @@ def test_a_file_that_lacks_something_is_refused(tmp_path: Path, old: str, new: s
     file = tmp_path / "site.toml"
     file.write_text(text[: text.rindex("[[requirement]]")] if new is None else text.replace(old, new))
     with pytest.raises(ConfigError, match=said):
-        list(TimeServiceLibrary(file).asked(()))
+        list(TimeServiceLibrary(file).selected(()))

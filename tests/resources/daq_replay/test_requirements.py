@@ -10,16 +10,16 @@ import pytest
 from robot.api import Error
 
 from hw.errors import ConfigError
-from reports.run.asked import KEPT, AskedSuite, with_asked
 from reports.run.current import set_current_run
 from reports.run.folder import RunFolder
-from resources.asking import ask
+from reports.run.selected import KEPT, SelectedSuite, with_selected
 from resources.daq_replay.keywords import (
     DaqReplayLibrary,
     _evidence_folder,  # pyright: ignore[reportPrivateUsage]
 )
 from resources.daq_replay.pattern import Pattern, load_pattern
 from resources.daq_replay.requirements import load_requirements
+from resources.requirement_scope import select
 
 ROOT = Path(__file__).resolve().parents[3]
 DAQ12_REQUIREMENTS = ROOT / "robot" / "daq_replay" / "requirements" / "daq12.toml"
@@ -115,18 +115,18 @@ def test_an_open_run_keeps_every_file_that_a_suite_asks_by_once_with_its_bytes(t
         load_requirements(path)
         assert not kept.exists(), "to read is not to ask"
         for _ in range(2):
-            ask(suite, path, ["A"])
+            select(suite, path, ["A"])
         assert [file.name for file in kept.iterdir()] == [path.name]
         assert (kept / path.name).read_bytes() == path.read_bytes()
         path.write_text(GOOD.replace("50000", "40000"))
-        ask(suite, path, ["A", "B"])
+        select(suite, path, ["A", "B"])
         assert {file.read_bytes() for file in kept.iterdir()} == {GOOD.encode(), path.read_bytes()}
         [asked] = list(run.manifest.asked or ())
         assert [each.requirements for each in asked.asks or ()] == [("A",), ("A", "B")]
         assert {each.file for each in asked.asks or ()} == {file.name for file in kept.iterdir()}
         run.close()
         run.finalise()
-        ask(suite, path, ["A"])
+        select(suite, path, ["A"])
     finally:
         set_current_run(None)
 
@@ -184,9 +184,9 @@ def test_of_several_network_stacks_each_has_a_folder_of_its_own(tmp_path: Path) 
     run = RunFolder.create(tmp_path, "virtual", "ci")
     suite = "daq_replay/latency_budgets.robot"
     for asked, place in (((), "a"), (("other",), "a"), (("kernel", "other"), "a/other")):
-        found: tuple[AskedSuite, ...] = with_asked((), "b", suite)
+        found: tuple[SelectedSuite, ...] = with_selected((), "b", suite)
         for stack in asked:
-            found = with_asked(found, "a", suite, stack=stack)
+            found = with_selected(found, "a", suite, stack=stack)
         run.update(asked=found)
         folder = _evidence_folder(run, "daq_replay", "a", "other")
         assert folder == run.path / "evidence" / "daq_replay" / place

@@ -33,7 +33,7 @@ def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         'schema = "benchwright.network_stack/1"\n'
         'transports = "tcp"\nmessage_max_bytes = 50000\narguments = "--poll 8"\n'
         '[environment]\nUSER_STACK = "test0"\n'
-        '[put_on]\nfolder = "/stack"\nfiles = "user.sh"\ncommand = "sh /stack/user.sh"\n'
+        '[install]\nfolder = "/stack"\nfiles = "user.sh"\ncommand = "sh /stack/user.sh"\n'
     )
     monkeypatch.setattr(network_stack, "TARGETS", folder)
     return folder

@@ -26,7 +26,7 @@ def test_every_kind_of_target_that_is_provisioned_has_the_kernels_stack() -> Non
 
 def test_the_user_mode_stack_is_that_of_both_ends_each_with_a_service_of_its_own() -> None:
     stack = load_network_stack(TARGETS / "linux", "user")
-    assert (stack.ends, stack.put_on, stack.preload) == ("both", None, ("libbw-accel.so",))
+    assert (stack.endpoints, stack.install, stack.preload) == ("both", None, ("libbw-accel.so",))
     assert stack.carried(load_pattern(DAQ12)) == load_pattern(DAQ12)
     assert stack.service is not None
     assert stack.proof is not None
@@ -37,6 +37,15 @@ def test_the_user_mode_stack_is_that_of_both_ends_each_with_a_service_of_its_own
         serving = stack.words(stack.service.arguments, node, "test0")
         assert serving == ["serve", "--interface", "test0", "--socket", *socket]
         assert stack.words(stack.proof.arguments, node, "") == ["show", "--socket", *socket]
+
+
+def test_a_file_of_version_0_2_1_describes_the_same_stack(targets: Path) -> None:
+    path = targets / "linux-rt" / "stack" / "rtdip.toml"
+    now, text = load_network_stack(targets / "linux-rt", "rtdip"), path.read_text()
+    older = text.replace("[install]", "[put_on]").replace("\nendpoints =", "\nends =")
+    assert older.count("put_on") == older.count("\nends") == 1
+    path.write_text(older)
+    assert load_network_stack(targets / "linux-rt", "rtdip") == now
 
 
 def test_a_stack_of_another_kind_is_skipped_and_one_of_none_is_bad_input(targets: Path) -> None:
@@ -53,7 +62,7 @@ def test_a_stack_of_another_kind_is_skipped_and_one_of_none_is_bad_input(targets
     [
         ("message_max_bytes = 50000", "message_max_bytes = 0", "message_max_bytes: must be"),
         ('transports = "tcp"', 'transport = "tcp"', "transport"),
-        ('command = "sh /stack/user.sh"\n', "", r"put_on\.command"),
+        ('command = "sh /stack/user.sh"\n', "", r"install\.command"),
         ("benchwright.network_stack/1", "benchwright.network_stack/2", "schema"),
         ('USER_STACK = "test0"', 'USER_STACK = ""', r"environment\.USER_STACK"),
         ('USER_STACK = "test0"', 'LD_PRELOAD = "/x.so"', r"environment\.LD_PRELOAD: .* `preload`"),

@@ -112,9 +112,9 @@ def test_the_kernels_stack_says_what_it_goes_through(machine: Machine, tmp_path:
 def test_its_command_is_told_folder_and_interface(
     user: NetworkStack, machine: Machine, tmp_path: Path
 ) -> None:
-    assert user.put_on is not None
+    assert user.install is not None
     script = ("sh", "-c", 'echo "$0" "$@"', "$folder", "$interface")
-    told = replace(user, put_on=replace(user.put_on, command=script))
+    told = replace(user, install=replace(user.install, command=script))
     with stack_on(told, machine, "test0", tmp_path):
         pass
     said = (tmp_path / FOUND).read_text().split()

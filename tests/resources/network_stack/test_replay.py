@@ -46,7 +46,7 @@ def test_a_replay_keeps_what_the_ends_have_gained_in_bytes(user: NetworkStack, t
     settings = ReplaySettings(DAQ12, "aligned-12")
     replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
     both = replace(
-        user, ends="both", proof=Proof("asked", (), "frames.bytes_in", None), preload=("libuser.so",)
+        user, endpoints="both", proof=Proof("asked", (), "frames.bytes_in", None), preload=("libuser.so",)
     )
     replay.stack = ("linux-rt", both)
     counted = replay._count(["p01"])  # pyright: ignore[reportPrivateUsage]
@@ -173,8 +173,8 @@ def test_programs_on_all_ends_use_one_with_the_words_of_their_node(
     replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
     both = replace(
         user,
-        ends="both",
-        put_on=None,
+        endpoints="both",
+        install=None,
         arguments=("--at", "$folder/$interface"),
         environment={
             "USER_SOCKET": "$folder/user.sock",

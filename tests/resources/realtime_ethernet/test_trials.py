@@ -58,7 +58,7 @@ def test_a_profile_need_not_have_messages_of_more_than_one_frame() -> None:
 def test_a_stack_says_by_what_single_messages_go() -> None:
     udp = NetworkStack("kernel", Path())
     own_words = ("--socket", "$folder/s", "--on", "$interface")
-    rtdip = NetworkStack("rtdip", Path(), ends="both", message_arguments=own_words)
+    rtdip = NetworkStack("rtdip", Path(), endpoints="both", message_arguments=own_words)
     target: Any = SimpleNamespace(node="t1", test_interface="test0")
     bench: Any = SimpleNamespace(spec=SimpleNamespace(targets={"linux": target}))
     assert (over_of(udp), over_of(rtdip)) == (UDP, RTDIP)
@@ -69,7 +69,7 @@ def test_a_stack_says_by_what_single_messages_go() -> None:
 
 def test_a_stack_that_is_loaded_into_other_programs_sends_no_messages(tmp_path: Path) -> None:
     """They would go by the kernel's, and be recorded as those of the stack."""
-    loaded = NetworkStack("user", Path(), ends="both", preload=("libuser.so",))
+    loaded = NetworkStack("user", Path(), endpoints="both", preload=("libuser.so",))
     none: Any = None
     with pytest.raises(CapabilityError, match="network stack user is loaded into bw-traffic alone"):
         measure_messages(none, none, loaded, "test0", none, tmp_path, print)

@@ -101,7 +101,7 @@ def test_a_hog_above_the_kernels_wake_ups_starves_receivers_unless_they_are_rais
 ) -> None:
     raised = load_network_stack(TARGETS / "linux-rt", "rtdip")
     as_found = NetworkStack(
-        "rtdip", raised.path, arguments=raised.arguments, ends=raised.ends, service=raised.service
+        "rtdip", raised.path, arguments=raised.arguments, endpoints=raised.endpoints, service=raised.service
     )
     found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
     for name, stack in (("as found", as_found), ("raised", raised)):

@@ -58,9 +58,7 @@ URL_HERE = "http://URL_HERE:PORT/file"
 CURL = ("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", URL_HERE)
 APACHE = ("setsid", "-w", "apache2", "-f", "FOLDER/apache-MPM.conf", "-DFOREGROUND")
 ASK_APACHE = ("ab", "-q", "-s", "30", "-n", "300", "-c", "10", URL_HERE)
-APACHE_PROBES = (
-    "bw-accel: apache2: option 15 of level 1 with the value 1 is not one of the user-mode stack's: "
-)
+APACHE_PROBES = "bw-accel: apache2: option 15 of level 1 with the value 1 is not supported: "
 """SO_REUSEPORT, of a socket that it closes again."""
 MQTT_ASK = (
     "mosquitto_pub -h HERE -p PORT -t topic -r -q 1 -m retained &&"

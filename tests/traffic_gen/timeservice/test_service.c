@@ -78,7 +78,7 @@ int64_t server_root_distance_ns(const struct server *server)
 	return 0;
 }
 
-int server_ask(struct server *server, const struct server_means *means, struct exchange_sample *sample, int *event)
+int server_ask(struct server *server, const struct server_context *context, struct exchange_sample *sample, int *event)
 {
 	(void)sample;
 	(void)event;
@@ -95,7 +95,7 @@ int server_ask(struct server *server, const struct server_means *means, struct e
 		return SERVER_NOTHING;
 	}
 	server->received += answers;
-	now_monotonic_ns += answers && !slow ? NS_PER_MS : means->timeout_ns;
+	now_monotonic_ns += answers && !slow ? NS_PER_MS : context->timeout_ns;
 	return SERVER_NOTHING;
 }
 

@@ -61,7 +61,7 @@ struct open_socket *calls_enter_stack(int fd)
 	if (!sockets_is_of_stack(sock) && !(sock && sock->unasked))
 		return NULL;
 	sock = calls_enter(fd);
-	if (sock && sock->way != WAY_STACK) {
+	if (sock && sock->owner != OWNER_STACK) {
 		wait_unlock();
 		return NULL;
 	}
@@ -72,7 +72,7 @@ struct open_socket *calls_enter_stack_to_send(int fd)
 {
 	struct open_socket *sock = sockets_is_of_stack(sockets_find(fd)) ? calls_enter_to_send(fd) : NULL;
 
-	if (sock && sock->way != WAY_STACK) {
+	if (sock && sock->owner != OWNER_STACK) {
 		wait_unlock();
 		return NULL;
 	}

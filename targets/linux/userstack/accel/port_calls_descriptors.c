@@ -57,7 +57,7 @@ static int share(int from, int to)
 		err = epoll_share(epoll, to);
 	if (err)
 		libc_calls()->close(to);
-	else if (sock && (sock->unasked || sock->way == WAY_PARENT) && !sockets_is_without_connection(sock))
+	else if (sock && (sock->unasked || sock->owner == OWNER_PARENT) && !sockets_is_without_connection(sock))
 		parent_use(sock, !is_for_output(to)); /* what exec makes of this process cannot ask */
 	return (int)calls_unlock(err ? err : to);
 }

@@ -59,14 +59,14 @@ EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flag
 	struct open_socket *sock = calls_enter(fd);
 	int accepted;
 
-	if (sock && sock->way == WAY_HANDED) {
+	if (sock && sock->owner == OWNER_HANDED) {
 		sockets_hold(sock);
 		accepted = parent_accept(sock, fd, address, length, flags);
 		sockets_release(sock);
 		if (accepted != -ESTALE)
 			return (int)calls_unlock(accepted);
 	}
-	if (!sock || sock->way != WAY_STACK) {
+	if (!sock || sock->owner != OWNER_STACK) {
 		if (sock)
 			wait_unlock();
 		return libc_calls()->accept4(fd, address, length, flags);
@@ -101,7 +101,7 @@ static int name_relayed(int fd, bool of_peer, struct sockaddr *address, socklen_
 
 	if (!sock)
 		return 1;
-	if (sock->way == WAY_RELAYED || sock->way == WAY_HANDED)
+	if (sock->owner == OWNER_RELAYED || sock->owner == OWNER_HANDED)
 		err = of_peer && !sock->peer.port ? -ENOTCONN : 0;
 	if (!err)
 		address_to_sockaddr(sock->domain, of_peer ? &sock->peer : &sock->local, address, length);

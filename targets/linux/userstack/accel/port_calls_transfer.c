@@ -33,18 +33,18 @@ static int64_t send_by_stack(int fd, const struct msghdr *message, int flags)
 	bool is_stream;
 
 	/* A datagram of a socket that has no port yet is what gives it one. */
-	if (!sock || sock->way == WAY_KERNEL || sock->way == WAY_RELAYED || (sock->way == WAY_UNDECIDED && (sock->type != SOCK_DGRAM || !message->msg_name)))
+	if (!sock || sock->owner == OWNER_KERNEL || sock->owner == OWNER_RELAYED || (sock->owner == OWNER_UNDECIDED && (sock->type != SOCK_DGRAM || !message->msg_name)))
 		return CALLS_NOT_OURS;
 	sock = calls_enter_to_send(fd);
 	if (!sock)
 		return CALLS_NOT_OURS;
 	sockets_hold(sock);
-	if (sock->way == WAY_UNDECIDED && address_from_sockaddr(message->msg_name, message->msg_namelen, &to) == 0) {
+	if (sock->owner == OWNER_UNDECIDED && address_from_sockaddr(message->msg_name, message->msg_namelen, &to) == 0) {
 		int err = ways_datagram_goes_by_kernel(sock, fd, &to);
 
 		sent = err < 0 ? err : CALLS_NOT_OURS;
 	}
-	if (sock->way == WAY_STACK)
+	if (sock->owner == OWNER_STACK)
 		sent = transfer_send(sock, fd, message, flags);
 	is_stream = sock->type == SOCK_STREAM;
 	sockets_release(sock);
@@ -189,7 +189,7 @@ EXPORT ssize_t splice(int from, off64_t *from_at, int to, off64_t *to_at, size_t
 	if (!sockets_is_of_stack(sockets_find(from)) && !sockets_is_of_stack(sockets_find(to)))
 		return libc_calls()->splice(from, from_at, to, to_at, size, flags);
 	if (!atomic_flag_test_and_set(&said))
-		say("splice() is not the user-mode stack's: the program has to read and write");
+		say("splice() is not supported: the program has to read and write");
 	return calls_done(-EINVAL);
 }
 

@@ -172,8 +172,7 @@ static int read_one(const struct open_socket *sock, const struct cmsghdr *header
 		return IN6_IS_ADDR_UNSPECIFIED(&info6.ipi6_addr) ?
 			       0 : address_from_sockaddr((const struct sockaddr *)&six, sizeof(six), &way->from);
 	}
-	say("control message %d of level %d with what is sent is not one of the user-mode stack's", header->cmsg_type,
-		   header->cmsg_level);
+	say("control message %d of level %d with what is sent is not supported", header->cmsg_type, header->cmsg_level);
 	return -EOPNOTSUPP;
 }
 

@@ -75,7 +75,7 @@ static short poll_events(const struct watch *watch)
 {
 	if (watch->inner)
 		return epoll_has_news(watch->inner) ? POLLIN | POLLRDNORM : 0;
-	return watch->sock->way == WAY_STACK ? sockets_ready(watch->sock) : 0;
+	return watch->sock->owner == OWNER_STACK ? sockets_ready(watch->sock) : 0;
 }
 
 static uint32_t wanted(const struct watch *watch)
@@ -406,7 +406,7 @@ static int join(struct epoll *epoll, struct epoll_event *events, int own, int of
 static void end_one_shots_of_kernel(const struct epoll *epoll, const struct epoll_event *event)
 {
 	for (struct watch *each = epoll->watches; each; each = each->next_of_epoll) {
-		if (each->event.events & EPOLLONESHOT && !each->disarmed && each->sock && each->sock->way == WAY_STACK &&
+		if (each->event.events & EPOLLONESHOT && !each->disarmed && each->sock && each->sock->owner == OWNER_STACK &&
 		    kernel_watches(each) && is_of(each, event)) {
 			each->disarmed = true;
 			return;
@@ -417,7 +417,7 @@ static void end_one_shots_of_kernel(const struct epoll *epoll, const struct epol
 static bool has_watches_in_stack(const struct epoll *epoll)
 {
 	for (const struct watch *each = epoll->watches; each; each = each->next_of_epoll) {
-		if (each->inner || each->sock->way == WAY_STACK)
+		if (each->inner || each->sock->owner == OWNER_STACK)
 			return true;
 	}
 	return false;

@@ -193,7 +193,7 @@ static void say_unfit(int level, int name, const void *value, socklen_t length, 
 
 	if (length == (socklen_t)sizeof(int))
 		snprintf(given, sizeof(given), " with the value %d", number_of(value, length));
-	say("option %d of level %d%s is not one of the user-mode stack's%s", name, level, given, consequence);
+	say("option %d of level %d%s is not supported%s", name, level, given, consequence);
 }
 
 int options_set(struct open_socket *sock, int fd, int level, int name, const void *value, socklen_t length)
@@ -203,36 +203,36 @@ int options_set(struct open_socket *sock, int fd, int level, int name, const voi
 
 	if ((int)length < 0 || (level == SOL_SOCKET && name != SO_BINDTODEVICE && length < (socklen_t)sizeof(int)))
 		return -EINVAL;
-	if (sock->way == WAY_STACK && !fit && !is_timeout(level, name) && !is_of_groups(sock, level, name) && !is_off(value, length)) {
+	if (sock->owner == OWNER_STACK && !fit && !is_timeout(level, name) && !is_of_groups(sock, level, name) && !is_off(value, length)) {
 		say_unfit(level, name, value, length, "");
 		return -ENOPROTOOPT;
 	}
-	if (sock->way == WAY_RELAYED && level != SOL_SOCKET)
+	if (sock->owner == OWNER_RELAYED && level != SOL_SOCKET)
 		return fit ? 0 : -ENOPROTOOPT; /* the parent has set them, or not */
 	if (libc_calls()->setsockopt(fd, level, name, value, length))
 		return -errno;
 	if (is_timeout(level, name))
 		return set_timeout(sock, name, value, length);
-	if (sock->way == WAY_UNDECIDED && !fit && !is_off(value, length)) {
+	if (sock->owner == OWNER_UNDECIDED && !fit && !is_off(value, length)) {
 		say_unfit(level, name, value, length, ": the kernel's stack has the socket");
 		sock->unfit = true;
 	}
 	control_set(sock, level, name, number_of(value, length));
 	note_set(sock, level, name, number_of(value, length));
-	if (sock->way != WAY_STACK || is_hint(level, name) || tells || !fit)
+	if (sock->owner != OWNER_STACK || is_hint(level, name) || tells || !fit)
 		return 0;
 	return set_in_stack(sock, level, name, value, length);
 }
 
 int options_set_async(struct open_socket *sock)
 {
-	const char *what = "signals when a socket is ready (O_ASYNC) are not the user-mode stack's";
+	const char *what = "signals when a socket is ready (O_ASYNC) are not supported";
 
 	if (sockets_is_of_stack(sock)) {
 		say("%s", what);
 		return -EINVAL;
 	}
-	if (sock->way == WAY_UNDECIDED) {
+	if (sock->owner == OWNER_UNDECIDED) {
 		say("%s: the kernel's stack has the socket", what);
 		sock->unfit = true;
 	}
@@ -315,7 +315,7 @@ static int answer(void *value, socklen_t *length, const void *own, socklen_t own
 /* What a socket is, where the kernel would speak of the one behind it: that need not listen, or is a local one. */
 static bool names_itself(const struct open_socket *sock, int level, int name, int *number)
 {
-	if (sock->way == WAY_UNDECIDED || sock->way == WAY_KERNEL || level != SOL_SOCKET)
+	if (sock->owner == OWNER_UNDECIDED || sock->owner == OWNER_KERNEL || level != SOL_SOCKET)
 		return false;
 	switch (name) {
 	case SO_DOMAIN: *number = sock->domain; return true;
@@ -334,14 +334,14 @@ int options_get(struct open_socket *sock, int fd, int level, int name, void *val
 		return libc_calls()->getsockopt(fd, level, name, value, length) ? -errno : 0;
 	if (names_itself(sock, level, name, &number))
 		return answer(value, length, &number, sizeof(number));
-	if (sock->way == WAY_STACK && level == SOL_SOCKET && name == SO_ERROR) {
+	if (sock->owner == OWNER_STACK && level == SOL_SOCKET && name == SO_ERROR) {
 		number = engine_is_gone() ? ENETDOWN : stack_take_error(sock->stack);
 		number = number ? number : stack_take_soft_error(sock->stack);
 		return answer(value, length, &number, sizeof(number));
 	}
-	if (sock->way == WAY_STACK && level == IPPROTO_TCP && name == TCP_INFO)
+	if (sock->owner == OWNER_STACK && level == IPPROTO_TCP && name == TCP_INFO)
 		return tcp_info_get(sock->stack, fd, value, length);
-	if (sock->way == WAY_STACK && level == IPPROTO_TCP && name == TCP_MAXSEG && stack_get(sock->stack, STACK_SEGMENT_BYTES, &number) == 0)
+	if (sock->owner == OWNER_STACK && level == IPPROTO_TCP && name == TCP_MAXSEG && stack_get(sock->stack, STACK_SEGMENT_BYTES, &number) == 0)
 		return answer(value, length, &number, sizeof(number));
 	return libc_calls()->getsockopt(fd, level, name, value, length) ? -errno : 0;
 }

@@ -34,7 +34,7 @@ static int take_over(struct open_socket *sock)
 	const struct timespec pause = { .tv_nsec = TAKE_OVER_PAUSE_NS };
 	int err = 0;
 
-	for (int i = 0; i < TAKE_OVER_TRIES && (sock->way == WAY_PARENT || sock->way == WAY_HANDED); i++) {
+	for (int i = 0; i < TAKE_OVER_TRIES && (sock->owner == OWNER_PARENT || sock->owner == OWNER_HANDED); i++) {
 		err = ways_enter_again(sock);
 		if (err != -EADDRINUSE)
 			return err;
@@ -42,7 +42,7 @@ static int take_over(struct open_socket *sock)
 		nanosleep(&pause, NULL);
 		wait_lock();
 	}
-	return sock->way == WAY_STACK ? 0 : err;
+	return sock->owner == OWNER_STACK ? 0 : err;
 }
 
 static void take_over_port(struct open_socket *sock, void *argument)
@@ -180,14 +180,14 @@ static int take(struct open_socket *sock, bool asks)
 	if (err)
 		return err == -EPIPE ? -ECONNRESET : err;
 	sock->unasked = !asks && !answer.listens;
-	return sockets_become(sock, descriptor, &answer.local, &answer.peer, answer.listens ? WAY_HANDED : WAY_RELAYED);
+	return sockets_become(sock, descriptor, &answer.local, &answer.peer, answer.listens ? OWNER_HANDED : OWNER_RELAYED);
 }
 
 void parent_use(struct open_socket *sock, bool asks)
 {
 	const struct family_request request = { .verb = FAMILY_ASK, .fd = sock->asked_as };
 
-	if (sock->way == WAY_PARENT)
+	if (sock->owner == OWNER_PARENT)
 		take(sock, asks);
 	if (!sock->unasked || !asks)
 		return;
@@ -199,7 +199,7 @@ void parent_leave(const struct open_socket *sock)
 {
 	const struct family_request request = { .verb = FAMILY_LEAVE, .fd = sock->asked_as };
 
-	if (!filtered && (sock->way == WAY_PARENT || sock->way == WAY_HANDED || sock->unasked))
+	if (!filtered && (sock->owner == OWNER_PARENT || sock->owner == OWNER_HANDED || sock->unasked))
 		libc_calls()->send(sock->channel, &request, sizeof(request), MSG_NOSIGNAL);
 }
 
@@ -212,7 +212,7 @@ bool parent_before_filter(void)
 
 		if (!sockets_is_without_connection(sock))
 			parent_use(sock, true);
-		all &= !sock->listens || sock->way == WAY_KERNEL;
+		all &= !sock->listens || sock->owner == OWNER_KERNEL;
 	}
 	filtered = true;
 	return all;
@@ -238,7 +238,7 @@ int parent_accept(struct open_socket *sock, int fd, struct sockaddr *address, so
 		char waits;
 
 		err = wait_until(&wait);
-		if (sock->way != WAY_HANDED)
+		if (sock->owner != OWNER_HANDED)
 			return -ESTALE;
 		if (err < 0)
 			return err == -ETIMEDOUT ? -EAGAIN : err;

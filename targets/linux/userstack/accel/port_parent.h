@@ -20,7 +20,7 @@ void parent_after_fork(void);
 /** In the child, after fork(2). @param channel to its parent; -1: that has no stack */
 void parent_left(int channel);
 /**
- * Get a socket of the parent's (WAY_PARENT): it is usable then, by whichever way.
+ * Get a socket of the parent's (OWNER_PARENT): it is usable then, by whichever way.
  *
  * @param asks  for what comes; else it stays with the parent, for whoever reads, until this process asks
  */
@@ -34,7 +34,7 @@ void parent_leave(const struct open_socket *sock);
  */
 bool parent_before_filter(void);
 /**
- * Accept a connection that the parent hands out (WAY_HANDED).
+ * Accept a connection that the parent hands out (OWNER_HANDED).
  *
  * @return a descriptor; -ESTALE: the parent has ended, and the socket is this process's own now; or -errno
  */

@@ -11,7 +11,7 @@ static bool is_of_stack(int fd)
 {
 	const struct open_socket *sock = sockets_find(fd);
 
-	return sock && sock->way != WAY_UNDECIDED && sock->way != WAY_KERNEL;
+	return sock && sock->owner != OWNER_UNDECIDED && sock->owner != OWNER_KERNEL;
 }
 
 static void say_once(int fd)

@@ -42,7 +42,7 @@ static short stack_events(const struct pollfd *polled)
 	const struct epoll *epoll = sock || polled->fd < 0 ? NULL : epoll_find(polled->fd);
 	short wanted = (short)(polled->events | POLLERR | POLLHUP);
 
-	if (sock && sock->way == WAY_STACK)
+	if (sock && sock->owner == OWNER_STACK)
 		return sockets_ready(sock) & wanted;
 	return epoll && epoll_has_news(epoll) ? (POLLIN | POLLRDNORM) & wanted : 0;
 }
@@ -77,7 +77,7 @@ static void ask_kernel(const struct pollfd *fds, nfds_t count, struct pollfd *ke
 		kernel[i].revents = 0;
 		if (sock && !sockets_kernel_takes_part(sock))
 			kernel[i].fd = -1;
-		else if (sock && sock->way == WAY_STACK)
+		else if (sock && sock->owner == OWNER_STACK)
 			kernel[i].events &= ~(POLLOUT | POLLWRNORM);
 	}
 }

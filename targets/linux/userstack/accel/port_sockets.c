@@ -109,7 +109,7 @@ static void quieten(const struct open_socket *sock, int fd)
 {
 	const int on = 1;
 
-	if (sock->way != WAY_STACK || !sock->port)
+	if (sock->owner != OWNER_STACK || !sock->port)
 		return;
 	libc_calls()->setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (sock->listens && sock->both)
@@ -163,7 +163,7 @@ uint64_t sockets_until_us(uint64_t timeout_us)
 void sockets_close_all(void)
 {
 	for (int fd = -1; (fd = descriptor_table_next(&sockets, fd)) >= 0;) {
-		if (sockets_find(fd)->way == WAY_STACK)
+		if (sockets_find(fd)->owner == OWNER_STACK)
 			sockets_leave_stack(sockets_find(fd));
 	}
 }
@@ -176,7 +176,7 @@ struct open_socket *sockets_of_connection(const struct open_socket *listener, st
 		return NULL;
 	*sock = (struct open_socket){
 		.references = 1, .fd = -1, .kept = -1, .domain = listener->domain, .type = SOCK_STREAM, .protocol = IPPROTO_TCP,
-		.way = WAY_STACK, .stack = stack, .tells = listener->tells,
+		.owner = OWNER_STACK, .stack = stack, .tells = listener->tells,
 	};
 	stack_set_user(stack, sock);
 	return sock;
@@ -224,7 +224,7 @@ short sockets_news(const struct open_socket *sock)
 void sockets_each_of_stack(void (*each)(int fd, struct open_socket *sock, void *argument), void *argument)
 {
 	for (int fd = -1; (fd = descriptor_table_next(&sockets, fd)) >= 0;) {
-		if (sockets_find(fd)->way == WAY_STACK)
+		if (sockets_find(fd)->owner == OWNER_STACK)
 			each(fd, sockets_find(fd), argument);
 	}
 }
@@ -256,7 +256,7 @@ static void leave_to_parent(int fd, struct open_socket *sock, void *argument)
 	leaving->without_connection |= sockets_is_without_connection(sock);
 	sock->fd = sock->asked_as = fd;
 	sock->channel = leaving->channel;
-	sock->way = WAY_PARENT;
+	sock->owner = OWNER_PARENT;
 	sock->stack = NULL;
 	sock->port = 0;
 	sock->relayed = false;
@@ -275,19 +275,19 @@ void sockets_each_of_parent(int channel, void (*each)(struct open_socket *sock, 
 	for (int fd = -1; (fd = descriptor_table_next(&sockets, fd)) >= 0;) {
 		struct open_socket *sock = sockets_find(fd);
 
-		if ((sock->way == WAY_PARENT || sock->way == WAY_HANDED) && sock->channel == channel)
+		if ((sock->owner == OWNER_PARENT || sock->owner == OWNER_HANDED) && sock->channel == channel)
 			each(sock, argument);
 	}
 }
 
 int sockets_become(struct open_socket *sock, int local_socket, const struct stack_address *local, const struct stack_address *peer,
-		   enum way way)
+		   enum socket_owner owner)
 {
 	int err = 0;
 
 	if (sock->nonblocking)
 		err = libc_calls()->fcntl64(local_socket, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-	if (!err && way == WAY_HANDED)
+	if (!err && owner == OWNER_HANDED)
 		sock->kept = private_move(libc_calls()->dup(sock->fd));
 	for (int fd = -1; !err && (fd = descriptor_table_next(&sockets, fd)) >= 0;) {
 		int flags;
@@ -302,7 +302,7 @@ int sockets_become(struct open_socket *sock, int local_socket, const struct stac
 		return err;
 	sock->local = *local;
 	sock->peer = *peer;
-	sock->way = way;
+	sock->owner = owner;
 	return 0;
 }
 
@@ -321,7 +321,7 @@ int sockets_add_handed(const struct open_socket *listener, int fd, const struct 
 		return err;
 	}
 	sock = sockets_find(fd);
-	sock->way = local ? WAY_RELAYED : WAY_KERNEL;
+	sock->owner = local ? OWNER_RELAYED : OWNER_KERNEL;
 	if (local) {
 		sock->local = *local;
 		sock->peer = *peer;

@@ -17,29 +17,29 @@
 
 struct watch;
 
-enum way {
-	WAY_UNDECIDED, /* so far only the kernel's socket */
-	WAY_KERNEL,    /* the kernel's stack has it for good */
-	WAY_STACK,     /* the user-mode stack has it, and perhaps (both) the kernel's, for this host itself, groups and other interfaces */
+enum socket_owner {
+	OWNER_UNDECIDED, /* so far only the kernel's socket */
+	OWNER_KERNEL,    /* the kernel's stack has it for good */
+	OWNER_STACK,     /* the user-mode stack has it, and perhaps (both) the kernel's, for this host itself, groups and other interfaces */
 	/* Of a process that was forked from one with a stack: port_parent.h. */
-	WAY_PARENT,    /* the parent's stack has it, and nothing was asked of it here yet */
-	WAY_RELAYED,   /* a local socket, whose other end the parent relays to the connection */
-	WAY_HANDED,    /* a local socket, by which the parent says that a connection of its listener waits */
+	OWNER_PARENT,    /* the parent's stack has it, and nothing was asked of it here yet */
+	OWNER_RELAYED,   /* a local socket, whose other end the parent relays to the connection */
+	OWNER_HANDED,    /* a local socket, by which the parent says that a connection of its listener waits */
 };
 
 struct open_socket {
 	unsigned int references; /* descriptors that mean it, and calls that are in it */
 	int fd;                  /* one of its descriptors */
 	int domain, type, protocol;
-	enum way way;
+	enum socket_owner owner;
 	bool both, nonblocking, listens;
 	bool connects;              /* connect() has begun, and not said what came of it */
 	bool relayed, relay_due;    /* a child of this process uses it; it has changed since its relays were last looked at */
-	int backlog, kept;          /* kept: of WAY_HANDED, the kernel's socket behind the local one */
-	struct stack_address local, peer; /* of WAY_RELAYED */
-	bool unasked;               /* of WAY_RELAYED: it has only sent so far, and what comes stays with the parent */
+	int backlog, kept;          /* kept: of OWNER_HANDED, the kernel's socket behind the local one */
+	struct stack_address local, peer; /* of OWNER_RELAYED */
+	bool unasked;               /* of OWNER_RELAYED: it has only sent so far, and what comes stays with the parent */
 	int asked_as, channel;      /* of a parent's: by which descriptor it knows the socket, and over what it is asked */
-	struct stack_socket *stack; /* of WAY_STACK */
+	struct stack_socket *stack; /* of OWNER_STACK */
 	uint16_t port;              /* that the service has given; 0: none */
 	bool unfit;                 /* it has an option that the user-mode stack lacks: the kernel's has it */
 	unsigned int tells;         /* beside what is received: port_control.h */
@@ -75,10 +75,10 @@ void sockets_close_all(void);
 /** Whether the user-mode stack has it, here or in the parent; NULL: no. */
 static inline bool sockets_is_of_stack(const struct open_socket *sock)
 {
-	return sock && (sock->way == WAY_STACK || sock->way == WAY_PARENT);
+	return sock && (sock->owner == OWNER_STACK || sock->owner == OWNER_PARENT);
 }
 
-/** POLLIN … of poll(2) that the user-mode stack says of it now; of WAY_STACK only. */
+/** POLLIN … of poll(2) that the user-mode stack says of it now; of OWNER_STACK only. */
 short sockets_ready(const struct open_socket *sock);
 /** What of that is news, when it has changed. */
 short sockets_news(const struct open_socket *sock);
@@ -91,7 +91,7 @@ static inline bool sockets_is_without_connection(const struct open_socket *sock)
 /** Whether its kernel's socket has a part in what can be read of it. */
 static inline bool sockets_kernel_takes_part(const struct open_socket *sock)
 {
-	return sock->way != WAY_STACK || sock->both; /* a local socket is the kernel's, too */
+	return sock->owner != OWNER_STACK || sock->both; /* a local socket is the kernel's, too */
 }
 
 /* For a fork: port_children.h, port_parent.h. */
@@ -106,7 +106,7 @@ void sockets_each_of_parent(int channel, void (*each)(struct open_socket *sock, 
 struct open_socket *sockets_of_connection(const struct open_socket *listener, struct stack_socket *stack);
 /** Put a local socket in the place of each of its descriptors. @param local_socket  closed here @return 0 or -errno */
 int sockets_become(struct open_socket *sock, int local_socket, const struct stack_address *local, const struct stack_address *peer,
-		   enum way way);
+		   enum socket_owner owner);
 /** Note a connection that the parent has handed over. @param local  NULL: it is the kernel's @return the descriptor or -errno */
 int sockets_add_handed(const struct open_socket *listener, int fd, const struct stack_address *local, const struct stack_address *peer,
 		       struct sockaddr *address, socklen_t *length, int flags);

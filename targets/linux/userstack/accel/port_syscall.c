@@ -42,7 +42,7 @@ static long refuse_io_uring(void)
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&said))
-		say("io_uring is not the user-mode stack's: the program has to do without");
+		say("io_uring is not supported: the program has to do without");
 	errno = ENOSYS;
 	return -1;
 }

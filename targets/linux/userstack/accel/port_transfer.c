@@ -171,11 +171,11 @@ int64_t transfer_send(struct open_socket *sock, int fd, const struct msghdr *mes
 	if (message->msg_iovlen > IOV_MAX)
 		return -EMSGSIZE;
 	if (sock->type == SOCK_DGRAM && flags & MSG_MORE) {
-		say("datagrams of several calls (MSG_MORE) are not the user-mode stack's");
+		say("datagrams of several calls (MSG_MORE) are not supported");
 		return -EOPNOTSUPP;
 	}
 	if (sock->type == SOCK_STREAM && message->msg_controllen) {
-		say("control messages with what is sent are not the user-mode stack's");
+		say("control messages with what is sent are not supported");
 		return -EOPNOTSUPP;
 	}
 	if (sock->type == SOCK_STREAM) /* an address is ignored, as the kernel does */

@@ -9,7 +9,7 @@
 struct open_socket;
 
 /**
- * Send a message as sendmsg(2) of a socket of WAY_STACK; a datagram that leads elsewhere goes by the kernel.
+ * Send a message as sendmsg(2) of a socket of OWNER_STACK; a datagram that leads elsewhere goes by the kernel.
  *
  * @return bytes; -EPIPE without a signal: the caller sends it
  */

@@ -39,7 +39,7 @@ static bool is_allowed(const struct open_socket *sock, const struct stack_addres
 
 static void go_by_kernel(struct open_socket *sock)
 {
-	sock->way = WAY_KERNEL;
+	sock->owner = OWNER_KERNEL;
 	epoll_socket_moved(sock);
 }
 
@@ -88,7 +88,7 @@ static int enter_stack(struct open_socket *sock, int fd, const struct stack_addr
 	stack_set_user(sock->stack, sock);
 	sock->port = local->port;
 	sock->both = both;
-	sock->way = WAY_STACK;
+	sock->owner = OWNER_STACK;
 	epoll_socket_moved(sock);
 	return 0;
 }
@@ -155,11 +155,11 @@ int ways_bind(struct open_socket *sock, int fd, const struct sockaddr *address, 
 	kernel_take *take = sock->type == SOCK_DGRAM ? enter_bound : try_port;
 	struct stack_address local;
 
-	if (sock->way == WAY_UNDECIDED && !address_from_sockaddr(address, length, &local) && !local.port)
+	if (sock->owner == OWNER_UNDECIDED && !address_from_sockaddr(address, length, &local) && !local.port)
 		return kernel_choose_port(sock, fd, address, length, take, NULL);
 	if (libc_calls()->bind(fd, address, length))
 		return -errno;
-	if (sock->type != SOCK_DGRAM || sock->way != WAY_UNDECIDED || kernel_local(fd, &local))
+	if (sock->type != SOCK_DGRAM || sock->owner != OWNER_UNDECIDED || kernel_local(fd, &local))
 		return 0;
 	return enter_bound(sock, fd, &local, NULL);
 }
@@ -169,14 +169,14 @@ int ways_listen(struct open_socket *sock, int fd, int backlog)
 	struct stack_address local;
 	int err;
 
-	if (sock->way == WAY_KERNEL || sock->type != SOCK_STREAM)
+	if (sock->owner == OWNER_KERNEL || sock->type != SOCK_STREAM)
 		return libc_calls()->listen(fd, backlog) ? -errno : 0;
-	if (sock->way == WAY_UNDECIDED) {
+	if (sock->owner == OWNER_UNDECIDED) {
 		err = kernel_local(fd, &local);
 		err = err ? err : kernel_have_port(sock, fd, &local, enter_bound, NULL);
 		if (err)
 			return err;
-		if (sock->way == WAY_KERNEL)
+		if (sock->owner == OWNER_KERNEL)
 			return libc_calls()->listen(fd, backlog) ? -errno : 0;
 	}
 	err = stack_listen(sock->stack, backlog);
@@ -304,14 +304,14 @@ int ways_connect(struct open_socket *sock, int fd, const struct sockaddr *addres
 	struct stack_address peer, source;
 	int err = address_from_sockaddr(address, length, &peer);
 
-	if (sock->way == WAY_STACK && engine_is_gone())
+	if (sock->owner == OWNER_STACK && engine_is_gone())
 		return -ENETDOWN;
-	if (!err && sock->way == WAY_UNDECIDED) {
+	if (!err && sock->owner == OWNER_UNDECIDED) {
 		err = enter_for_peer(sock, fd, &peer, true);
 		if (err < 0)
 			return err;
 		err = 0;
-	} else if (!err && sock->way == WAY_STACK && sock->type == SOCK_DGRAM) {
+	} else if (!err && sock->owner == OWNER_STACK && sock->type == SOCK_DGRAM) {
 		err = leads_over_interface(sock, &peer, &source);
 		if (err < 0)
 			return err;
@@ -325,11 +325,11 @@ int ways_connect(struct open_socket *sock, int fd, const struct sockaddr *addres
 		}
 		err = 0;
 	}
-	if (sock->way == WAY_STACK && !err)
+	if (sock->owner == OWNER_STACK && !err)
 		return sock->type == SOCK_STREAM ? connect_stream(sock, fd, &peer) : stack_connect(sock->stack, &peer);
-	if (sock->way == WAY_STACK)
+	if (sock->owner == OWNER_STACK)
 		return err;
-	if (sock->way == WAY_UNDECIDED && !err)
+	if (sock->owner == OWNER_UNDECIDED && !err)
 		go_by_kernel(sock);
 	return 1;
 }
@@ -339,9 +339,9 @@ int ways_datagram_goes_by_kernel(struct open_socket *sock, int fd, const struct 
 	struct stack_address source;
 	int err;
 
-	if (sock->way == WAY_KERNEL)
+	if (sock->owner == OWNER_KERNEL)
 		return 1;
-	if (sock->way == WAY_UNDECIDED) {
+	if (sock->owner == OWNER_UNDECIDED) {
 		err = enter_for_peer(sock, fd, to, false);
 		return err < 0 ? err : !err;
 	}
@@ -413,7 +413,7 @@ static int adopt(const struct open_socket *listener, struct stack_socket *stack,
 		return err;
 	}
 	sockets_find(fd)->stack = stack;
-	sockets_find(fd)->way = WAY_STACK;
+	sockets_find(fd)->owner = OWNER_STACK;
 	stack_set_user(stack, sockets_find(fd));
 	control_inherit(sockets_find(fd), fd, listener);
 	options_inherit(sockets_find(fd), fd, listener);
@@ -428,7 +428,7 @@ static int accept_from_kernel(const struct open_socket *sock, int fd, struct soc
 	if (!err)
 		err = sockets_add(accepted, sock->domain, sock->type, sock->protocol, (flags & SOCK_NONBLOCK) != 0);
 	if (!err)
-		sockets_find(accepted)->way = WAY_KERNEL;
+		sockets_find(accepted)->owner = OWNER_KERNEL;
 	else if (accepted >= 0)
 		libc_calls()->close(accepted);
 	return err ? err : accepted;

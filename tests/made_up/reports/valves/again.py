@@ -12,7 +12,7 @@ from reports.rejudge.again import Again, Kind, Record
 DELAYS = "delays.json"
 
 
-def valve_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def valve_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out again how late each valve was."""
     found: list[str] = []
     judged = [each for each in records if each["quantity"] == "valve_delay"]
@@ -25,7 +25,7 @@ def valve_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], i
 
 AGAIN = Again(
     quantities={"valve_delay": Kind("ns", ("max",), (DELAYS,))},
-    judges=(valve_objections,),
+    judges=(valve_discrepancies,),
     schemas={DELAYS: "benchwright.valves/1"},
     loose=(DELAYS,),
 )

@@ -16,8 +16,8 @@ from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import AxisValue, NumberedCondition, Uncertainty
 from reports.requirements import RequirementSet
 from reports.run.current import judges
-from resources.keywords.asks import AsksRequirements
 from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.requirement_scope import RequirementScope
 from resources.keywords.robot_api import keyword, library
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
@@ -34,7 +34,7 @@ def openings(table: Fields) -> int:
 
 
 @library(scope="SUITE", version="1", listener="SELF")
-class ValvesLibrary(AsksRequirements):
+class ValvesLibrary(RequirementScope):
     """Open valves, and hold each against its requirement."""
 
     def __init__(self, requirements: Path) -> None:
@@ -45,7 +45,7 @@ class ValvesLibrary(AsksRequirements):
         """
         self._path = requirements
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
         """Say that the suite asks every requirement of the file."""
         yield self._path, [each.id for each in self._load().requirements]
 

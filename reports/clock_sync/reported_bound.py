@@ -18,9 +18,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reports.clock_sync.answers import ClockCompare, DeviceBound, ToldError
+from reports.clock_sync.answers import ClockCompare, DeviceBound, ReportedError
 from reports.clock_sync.capability import HOLDOVER, LEFT_OUT, MISSED, STATED_BOUND_STATISTICS, U_MISSED, WIDTH
-from reports.clock_sync.hearing import invalid_causes
+from reports.clock_sync.server_replies import invalid_causes
 from reports.clock_sync.trial import ClockTrial
 from reports.record.context import Context, Sample, build_record
 from reports.record.histogram import Summary
@@ -42,7 +42,7 @@ class Finding:
     why: str = ""
 
 
-def told_measurement(
+def reported_bound_measurement(
     trial: ClockTrial, quantity: str, requirement: str, limit: Limit, n_required: int, context: Context
 ) -> Measurement:
     """Return the record of one of these quantities of a trial.
@@ -76,7 +76,7 @@ def told_measurement(
     return build_record(requirement, sample, limit, uncertainty, verdict, context)
 
 
-def unset_told_measurement(
+def unset_reported_bound_measurement(
     quantity: str, requirement: str, limit: Limit, n_required: int, reason: str, context: Context
 ) -> Measurement:
     """Return the record of what could not be measured."""
@@ -100,14 +100,14 @@ def find(trial: ClockTrial, quantity: str) -> Finding:
     return _missed(told, error) if quantity in {MISSED, U_MISSED} else _width(trial, told, error)
 
 
-def _missed(told: DeviceBound, error: ToldError) -> Finding:
+def _missed(told: DeviceBound, error: ReportedError) -> Finding:
     if not told.checked:
         return Finding(None, 0, why=f"{told.without} readings, and none gave a time")
     undecided = UncertaintyPart("undecided", "bound", PPM * (error.missed - error.beyond) / told.checked)
     return Finding(PPM * error.missed / told.checked, told.checked, (undecided,))
 
 
-def _width(trial: ClockTrial, told: DeviceBound, told_error: ToldError) -> Finding:
+def _width(trial: ClockTrial, told: DeviceBound, told_error: ReportedError) -> Finding:
     bound, error = told_error.sizes.quantile(0.5), median_size_ns(trial.filtered.offset)
     if bound is None or error is None:
         return Finding(None, 0, why=f"{told.without} readings, and none gave a time")

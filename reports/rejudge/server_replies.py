@@ -50,17 +50,17 @@ def span_of(answer: Json) -> Span:
     return Span(begin_ns, answer.get("start_monotonic_ns"), answer["elapsed_ns"], utc_s)
 
 
-def heard_by_timecard(answer: Json, facts: Json, folder: Path) -> Offset:
+def by_timecard_and_replies(answer: Json, facts: Json, folder: Path) -> Offset:
     """Return what a comparison with a timecard says of an offset, in the light of what its stack heard."""
-    return as_heard(by_timecard(answer, facts), facts, span_of(answer), folder)
+    return in_light_of_replies(by_timecard(answer, facts), facts, span_of(answer), folder)
 
 
-def as_heard(found: Offset, facts: Json, span: Span, folder: Path) -> Offset:
+def in_light_of_replies(found: Offset, facts: Json, span: Span, folder: Path) -> Offset:
     """Return what is known of an offset in the light of what its stack heard: it may be in doubt by that."""
-    return replace(found, is_doubtful=found.is_doubtful or is_unheard(facts, span, folder))
+    return replace(found, is_doubtful=found.is_doubtful or is_server_silent(facts, span, folder))
 
 
-def is_unheard(facts: Json, span: Span, folder: Path) -> bool:
+def is_server_silent(facts: Json, span: Span, folder: Path) -> bool:
     """Say whether the server of a trial's stack was silent for longer than its client can bear."""
     hearing = facts.get("hearing")
     if hearing is None:
@@ -79,8 +79,8 @@ def _longest_silence_ns(log: Path, form: str, span: Span) -> int:
     if begin_ns is None:
         begin_ns = times_ns[-1] - span.elapsed_ns
     end_ns = begin_ns + span.elapsed_ns
-    heard_ns = [begin_ns, *(each for each in times_ns if begin_ns < each < end_ns), end_ns]
-    return max(after - before for before, after in pairwise(heard_ns))
+    replies_ns = [begin_ns, *(each for each in times_ns if begin_ns < each < end_ns), end_ns]
+    return max(after - before for before, after in pairwise(replies_ns))
 
 
 def _answers(log: Path, text: str, form: str, tai_utc_s: int) -> Iterator[int]:

@@ -5,13 +5,13 @@
  * Everything follows from the seed, so that a run can be repeated. Errors are parts per billion; positive: the clock
  * runs fast.
  */
-#ifndef BW_WALK_H
-#define BW_WALK_H
+#ifndef BW_RANDOM_WALK_H
+#define BW_RANDOM_WALK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct walk {
+struct random_walk {
 	uint64_t state;    /* of the generator */
 	double sigma_ppb;  /* standard deviation of one step */
 	double bound_ppb;  /* |error| never exceeds it */
@@ -28,13 +28,13 @@ struct walk {
  * @param interval_s              between two steps
  * @param bound_ppb               plus or minus; a step beyond it ends there
  */
-void walk_init(struct walk *walk, uint64_t seed, double base_max_ppb, double step_ppb_per_sqrt_s, double interval_s,
-	       double bound_ppb);
+void random_walk_init(struct random_walk *walk, uint64_t seed, double base_max_ppb, double step_ppb_per_sqrt_s, double interval_s,
+		      double bound_ppb);
 
 /** Move the base, and the error with it: what is known, beside what was drawn. A place beyond the bounds is clipped. */
-void walk_shift(struct walk *walk, double shift_ppb);
+void random_walk_shift(struct random_walk *walk, double shift_ppb);
 
 /** Take one step. @return the new error */
-double walk_step(struct walk *walk);
+double random_walk_step(struct random_walk *walk);
 
 #endif

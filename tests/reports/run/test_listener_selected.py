@@ -9,9 +9,9 @@ import pytest
 
 from reports.listener import EXIT_LISTENER_FAILED
 from reports.rejudge.run import rejudge
-from reports.run.asked import AskedFile, AskedSuite, SkippedTest
 from reports.run.failed_tests import FailedTest
 from reports.run.integrity import changed_files
+from reports.run.selected import SelectedFile, SelectedSuite, SkippedTest
 from tests.reports.run.robot_runs import HEAD, ROOT, Robot
 
 
@@ -72,12 +72,12 @@ ASKING = '''
 from pathlib import Path
 from robot.api import SkipExecution
 from reports.run.current import judges
-from resources.keywords.asks import AsksRequirements, of_subjects
+from resources.keywords.requirement_scope import RequirementScope, of_subjects
 from resources.keywords.robot_api import keyword, library
 
 @library(scope="SUITE", listener="SELF")
-class AskingOfTest(AsksRequirements):
-    def asked(self, named):
+class AskingOfTest(RequirementScope):
+    def selected(self, named):
         yield Path("limits.toml"), of_subjects({"R-ONE": "one", "R-TWO": "two", "R-NONE": "none"}, named)
 
     @keyword
@@ -116,9 +116,9 @@ def test_suites_ask_before_anything_can_break_off_and_skipped_tests_leave_their_
     suite = f"{robot.folder.name}/tests.robot"
     setup = "Skipped in parent suite setup: no bench"
     two = ("R-ONE", "R-TWO")
-    asks = (AskedFile("limits.toml", two),)
+    asks = (SelectedFile("limits.toml", two),)
     assert run.manifest.asked == (
-        AskedSuite(
+        SelectedSuite(
             "linux-rt",
             suite,
             asks,
@@ -127,7 +127,7 @@ def test_suites_ask_before_anything_can_break_off_and_skipped_tests_leave_their_
                 SkippedTest("Names Nothing", "not today"),
             ),
         ),
-        AskedSuite(
+        SelectedSuite(
             "windows",
             suite,
             asks,
@@ -183,7 +183,7 @@ def test_each_network_stack_of_a_run_asks_skips_fails_and_measures_for_itself(ro
     manifest = robot.latest().manifest
     suite = f"{robot.folder.name}/tests.robot"
     assert manifest.asked == (
-        AskedSuite("linux-rt", suite, stack="kernel"),
-        AskedSuite("linux-rt", suite, None, (SkippedTest("Skipped", "it has none"),), "user"),
+        SelectedSuite("linux-rt", suite, stack="kernel"),
+        SelectedSuite("linux-rt", suite, None, (SkippedTest("Skipped", "it has none"),), "user"),
     )
     assert manifest.failed_tests == (FailedTest("linux-rt", "Broken", "BENCH ERROR: gone", "user"),)

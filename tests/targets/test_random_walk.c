@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "../traffic_gen/check.h"
-#include "walk.h"
+#include "random_walk.h"
 
 #define BASE_MAX_PPB 50000.0
 #define STEP_PPB 100.0
@@ -17,9 +17,9 @@ static void test_base_is_uniform_within_its_bound(void)
 	int outer = 0;
 
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
-		struct walk walk;
+		struct random_walk walk;
 
-		walk_init(&walk, seed, BASE_MAX_PPB, STEP_PPB, 1.0, BOUND_PPB);
+		random_walk_init(&walk, seed, BASE_MAX_PPB, STEP_PPB, 1.0, BOUND_PPB);
 		CHECK_THAT(fabs(walk.base_ppb) <= BASE_MAX_PPB, "seed %d: base %g", (int)seed, walk.base_ppb);
 		CHECK(walk.error_ppb == walk.base_ppb);
 		sum += walk.base_ppb;
@@ -40,15 +40,15 @@ static void test_variance_grows_with_time(double interval_s)
 	double first = 0.0, last = 0.0, tail = 0.0;
 
 	for (uint64_t seed = 0; seed < WALKS; seed++) {
-		struct walk walk;
+		struct random_walk walk;
 		double step_ppb;
 
-		walk_init(&walk, seed, BASE_MAX_PPB, STEP_PPB, interval_s, BOUND_PPB);
-		step_ppb = walk_step(&walk) - walk.base_ppb;
+		random_walk_init(&walk, seed, BASE_MAX_PPB, STEP_PPB, interval_s, BOUND_PPB);
+		step_ppb = random_walk_step(&walk) - walk.base_ppb;
 		first += step_ppb * step_ppb;
 		tail += fabs(step_ppb) > 2 * sigma_ppb;
 		for (int step = 1; step < STEPS; step++)
-			walk_step(&walk);
+			random_walk_step(&walk);
 		last += (walk.error_ppb - walk.base_ppb) * (walk.error_ppb - walk.base_ppb);
 	}
 	/* The relative standard error of a variance of n normal values is sqrt(2 / n). */
@@ -61,24 +61,24 @@ static void test_variance_grows_with_time(double interval_s)
 
 static void test_same_seed_same_walk(void)
 {
-	struct walk one, other, different;
+	struct random_walk one, other, different;
 
-	walk_init(&one, 7, BASE_MAX_PPB, STEP_PPB, 1.0, BOUND_PPB);
-	walk_init(&other, 7, BASE_MAX_PPB, STEP_PPB, 1.0, BOUND_PPB);
-	walk_init(&different, 8, BASE_MAX_PPB, STEP_PPB, 1.0, BOUND_PPB);
+	random_walk_init(&one, 7, BASE_MAX_PPB, STEP_PPB, 1.0, BOUND_PPB);
+	random_walk_init(&other, 7, BASE_MAX_PPB, STEP_PPB, 1.0, BOUND_PPB);
+	random_walk_init(&different, 8, BASE_MAX_PPB, STEP_PPB, 1.0, BOUND_PPB);
 	for (int step = 0; step < STEPS; step++)
-		CHECK(walk_step(&one) == walk_step(&other));
+		CHECK(random_walk_step(&one) == random_walk_step(&other));
 	CHECK(one.base_ppb != different.base_ppb);
 }
 
 static void test_bounds_hold(void)
 {
-	struct walk walk;
+	struct random_walk walk;
 	int clipped = 0;
 
-	walk_init(&walk, 1, 0.0, 1000.0, 1.0, 1500.0);
+	random_walk_init(&walk, 1, 0.0, 1000.0, 1.0, 1500.0);
 	for (int step = 0; step < 10000; step++) {
-		double error_ppb = walk_step(&walk);
+		double error_ppb = random_walk_step(&walk);
 
 		clipped += walk.clipped;
 		CHECK_THAT(fabs(error_ppb) <= 1500.0, "step %d: %g", step, error_ppb);
@@ -89,24 +89,24 @@ static void test_bounds_hold(void)
 
 static void test_no_walk_stays_at_its_base(void)
 {
-	struct walk walk;
+	struct random_walk walk;
 
-	walk_init(&walk, 3, BASE_MAX_PPB, 0.0, 1.0, BOUND_PPB);
+	random_walk_init(&walk, 3, BASE_MAX_PPB, 0.0, 1.0, BOUND_PPB);
 	for (int step = 0; step < STEPS; step++)
-		CHECK(walk_step(&walk) == walk.base_ppb);
+		CHECK(random_walk_step(&walk) == walk.base_ppb);
 }
 
 static void test_shift_moves_the_base_within_the_bounds(void)
 {
-	struct walk walk;
+	struct random_walk walk;
 
-	walk_init(&walk, 3, 0.0, 0.0, 1.0, 300000.0);
-	walk_shift(&walk, -200000.0);
+	random_walk_init(&walk, 3, 0.0, 0.0, 1.0, 300000.0);
+	random_walk_shift(&walk, -200000.0);
 	CHECK(walk.base_ppb == -200000.0);
 	CHECK(walk.error_ppb == -200000.0);
 	CHECK(!walk.clipped);
-	CHECK(walk_step(&walk) == -200000.0);
-	walk_shift(&walk, -200000.0);
+	CHECK(random_walk_step(&walk) == -200000.0);
+	random_walk_shift(&walk, -200000.0);
 	CHECK(walk.error_ppb == -300000.0);
 	CHECK(walk.clipped);
 }

@@ -17,16 +17,16 @@ from typing import Any
 
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
-from reports.rejudge.heard import heard_by_timecard
-from reports.rejudge.rule import outcome_of, part_objections, value_objections
-from reports.rejudge.summary import summary_objections
-from reports.rejudge.time_service import service_objections
+from reports.rejudge.rule import outcome_of, part_discrepancies, value_discrepancies
+from reports.rejudge.server_replies import by_timecard_and_replies
+from reports.rejudge.summary import summary_discrepancies
+from reports.rejudge.time_service import service_discrepancies
 from reports.rejudge.trial import (
     FILTERED,
-    comparison_objections,
+    comparison_discrepancies,
     comparison_of,
     facts_of,
-    subject_objections,
+    subject_discrepancies,
 )
 
 SAYS = "the comparison says"
@@ -48,7 +48,7 @@ class _Value:
     is_open: bool = False
 
 
-def told_bound_objections(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
+def reported_bound_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out value, samples, U and outcome of these quantities; see `judge_each`."""
     problems: list[str] = []
     count = 0
@@ -62,27 +62,27 @@ def told_bound_objections(run: Path, records: Sequence[Record]) -> tuple[list[st
 def _judge_by(work_out: Callable[[Json, Json], _Value]) -> Callable[[Record, Path], list[str]]:
     def judge(record: Record, file: Path) -> list[str]:
         answer, facts = comparison_of(file.parent), facts_of(file.parent)
-        found = heard_by_timecard(answer, facts, file.parent)
+        found = by_timecard_and_replies(answer, facts, file.parent)
         told = [
-            *comparison_objections(answer),
-            *_told_objections(answer),
-            *service_objections(answer, facts, file.parent),
-            *subject_objections(record, facts),
-            *_objections(record, work_out(answer, facts), is_doubtful=found.is_doubtful),
+            *comparison_discrepancies(answer),
+            *_reported_bound_discrepancies(answer),
+            *service_discrepancies(answer, facts, file.parent),
+            *subject_discrepancies(record, facts),
+            *_discrepancies(record, work_out(answer, facts), is_doubtful=found.is_doubtful),
         ]
         return [f"{record['subject'].get('clock')}: {each}" for each in told]
 
     return judge
 
 
-def _told_objections(answer: Json) -> Iterator[str]:
+def _reported_bound_discrepancies(answer: Json) -> Iterator[str]:
     """Say where what is told of the bound contradicts itself, or the offsets."""
     told = answer.get("device_bound")
     if not told:
         return
     checked = told["bound_checked"]
     for form in [form for form in FORMS if form in told]:
-        yield from (f"device_bound.{form}: {each}" for each in summary_objections(told[form]))
+        yield from (f"device_bound.{form}: {each}" for each in summary_discrepancies(told[form]))
         missed, beyond = told[f"{form}_missed"], told[f"{form}_missed_beyond_window"]
         if not checked == told[form]["n"] == answer["offset"]["n"]:
             yield f"{checked} bounds checked of {answer['offset']['n']} samples"
@@ -90,9 +90,9 @@ def _told_objections(answer: Json) -> Iterator[str]:
             yield f"{missed} missed of {checked}, {beyond} of them beyond the window"
 
 
-def _objections(record: Record, found: _Value, *, is_doubtful: bool) -> Iterator[str]:
-    yield from value_objections(record, found.value, found.n, SAYS, found.unit)
-    yield from part_objections(record, found.parts, SAYS)
+def _discrepancies(record: Record, found: _Value, *, is_doubtful: bool) -> Iterator[str]:
+    yield from value_discrepancies(record, found.value, found.n, SAYS, found.unit)
+    yield from part_discrepancies(record, found.parts, SAYS)
     wanted = outcome_of(record, found.value, found.n)
     if wanted != "unset" and (found.is_open or is_doubtful):
         wanted = "inconclusive"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reports.clock_sync.trial import ClockTrial, Hearing, load_trial, write_trial
+from reports.clock_sync.trial import ClockTrial, ServerReplies, load_trial, write_trial
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer, write_clock_trial
 
 TAI_UTC_S = 37
@@ -85,11 +85,11 @@ def answer_of(seconds: int, **changes: Any) -> dict[str, Any]:
     return compare_answer(seconds=seconds, start_monotonic_ns=START_MONOTONIC_NS, **changes)
 
 
-def write_hearing_trial(
+def write_trial_with_replies(
     folder: Path, form: str, log: str, answer: dict[str, Any], **facts: Any
 ) -> ClockTrial:
     """Write a trial that has to show by a log that it heard its server, and read it."""
     write_clock_trial(folder, answer)
     (folder / LOG).write_text(log)
-    write_trial(folder, replace(load_trial(folder).facts, hearing=Hearing(LOG, form), **facts))
+    write_trial(folder, replace(load_trial(folder).facts, hearing=ServerReplies(LOG, form), **facts))
     return load_trial(folder)

@@ -15,18 +15,20 @@ from reports.rejudge.kept import KEPT
 MESSAGE_MAX = 400
 
 
-def asked_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
+def selected_discrepancies(
+    run: Path, manifest: Mapping[str, Any], records: Sequence[Record]
+) -> Iterator[str]:
     """Say what the manifest's list of asked requirements leaves out or invents; older runs have none."""
     if "asked" not in manifest:
         return
     known = dict(_ids(run))
-    asked: dict[str, set[str]] = {}
+    selected: dict[str, set[str]] = {}
     by_stack: dict[tuple[str, str], set[str | None]] = {}
     for suite in manifest["asked"]:
         where = f"run.json: asked: {suite['suite']} of {suite['target'] or 'the target'}"
         files = suite.get("asks", [])
         ids = {name for file in files for name in file["requirements"]}
-        asked.setdefault(suite["target"], set()).update(ids)
+        selected.setdefault(suite["target"], set()).update(ids)
         for name in ids:
             by_stack.setdefault((suite["target"], name), set()).add(suite.get("stack"))
         for file in files:
@@ -38,10 +40,12 @@ def asked_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[R
                 for name in test["requirements"]
                 if name not in ids
             )
-    for target, name in {(r["subject"]["target"], r["requirement"]): None for r in records if _is_asked(r)}:
-        if name not in asked.get(target, set()) | asked.get("", set()):
+    for target, name in {
+        (r["subject"]["target"], r["requirement"]): None for r in records if _is_selected(r)
+    }:
+        if name not in selected.get(target, set()) | selected.get("", set()):
             yield f"run.json: asked: {name} was measured of {target}, and no suite asks it"
-    for record in filter(_is_asked, records):
+    for record in filter(_is_selected, records):
         subject, name = record["subject"], record["requirement"]
         stacks = by_stack.get((subject["target"], name), {None})
         if not {None, subject.get("stack")} & stacks:
@@ -49,10 +53,10 @@ def asked_objections(run: Path, manifest: Mapping[str, Any], records: Sequence[R
                 f"run.json: asked: {name} was measured of {subject['target']} with stack"
                 f" {subject.get('stack')}, and no suite asks it with that"
             )
-    yield from _skipped_objections(run, manifest)
+    yield from _skipped_discrepancies(run, manifest)
 
 
-def _is_asked(record: Record) -> bool:
+def _is_selected(record: Record) -> bool:
     return record["quantity"] not in checks() | of_suites()
 
 
@@ -65,7 +69,7 @@ def _ids(run: Path) -> Iterator[tuple[str, set[str]]]:
             continue  # named with the requirements
 
 
-def _skipped_objections(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+def _skipped_discrepancies(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Hold the tests that were skipped, and why, against Robot Framework's own file."""
     output = run / "output.xml"
     if manifest["end_utc"] is None or not output.exists():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run asked of each target, read from its folder, whatever version has written it.
 
-Since the manifest says it (reports/run/asked.py), that is all. The version before noted the requirements
+Since the manifest says it (reports/run/selected.py), that is all. The version before noted the requirements
 files that each suite had read, in `evidence/requirements/asked.json`; all requirements of a file counted as
 asked.
 """
@@ -15,8 +15,8 @@ from typing import Any
 
 from reports.errors import RecordError
 from reports.record.document import read_document
-from reports.run.asked import KEPT, AskedFile, AskedSuite
 from reports.run.manifest import Manifest
+from reports.run.selected import KEPT, SelectedFile, SelectedSuite
 
 _ASKED = "asked.json"
 _SCHEMA = "benchwright.asked/1"
@@ -35,7 +35,7 @@ class _SuitesFiles:
     schema: str = _SCHEMA
 
 
-def asked_in(run: Path, manifest: Manifest) -> tuple[AskedSuite, ...]:
+def selected_in(run: Path, manifest: Manifest) -> tuple[SelectedSuite, ...]:
     """Return what a run asked of each target.
 
     Of a run of the version before a file that no suite is noted for counts as asked of every target, and so
@@ -51,15 +51,15 @@ def asked_in(run: Path, manifest: Manifest) -> tuple[AskedSuite, ...]:
         except RecordError:
             noted = ()
     found = [
-        AskedSuite(
+        SelectedSuite(
             each.target,
             each.suites,
-            tuple(AskedFile(file, ids.get(file, ())) for file in each.files) if each.files else None,
+            tuple(SelectedFile(file, ids.get(file, ())) for file in each.files) if each.files else None,
         )
         for each in noted
     ]
     loose = ids.keys() - {file for each in noted for file in each.files}
-    found += [AskedSuite("", file, (AskedFile(file, ids[file]),)) for file in sorted(loose)]
+    found += [SelectedSuite("", file, (SelectedFile(file, ids[file]),)) for file in sorted(loose)]
     return tuple(found)
 
 

@@ -3,13 +3,13 @@
  * A Kalman filter of offset and rate between two clocks whose rate walks at random. Robust: what is further off than three standard
  * deviations is taken as that far off. How much the rate walks is chosen by the likelihood of what was taken. Pure.
  */
-#ifndef BW_TIMESERVICE_LIKELY_H
-#define BW_TIMESERVICE_LIKELY_H
+#ifndef BW_TIMESERVICE_WEIGHTED_FIT_H
+#define BW_TIMESERVICE_WEIGHTED_FIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct likely {
+struct weighted_fit {
 	double walk_ppb_per_sqrt_s; /* of the rate */
 	bool begun;
 	int64_t at_local_ns;
@@ -19,16 +19,16 @@ struct likely {
 	double log_likelihood;      /* of what was taken, given the walk */
 };
 
-void likely_init(struct likely *likely, double walk_ppb_per_sqrt_s);
+void weighted_fit_init(struct weighted_fit *fit, double walk_ppb_per_sqrt_s);
 
 /**
  * Take a measurement.
  *
  * @param noise_ns  its standard deviation
  */
-void likely_take(struct likely *likely, int64_t local_ns, int64_t offset_ns, double noise_ns);
+void weighted_fit_take(struct weighted_fit *fit, int64_t local_ns, int64_t offset_ns, double noise_ns);
 
 /** Offset at a time, by the line, less from_ns. */
-double likely_offset_ns(const struct likely *likely, int64_t local_ns, int64_t from_ns);
+double weighted_fit_offset_ns(const struct weighted_fit *fit, int64_t local_ns, int64_t from_ns);
 
 #endif

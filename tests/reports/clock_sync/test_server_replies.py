@@ -11,15 +11,22 @@ from pathlib import Path
 import pytest
 
 from reports.clock_sync.capability import LEFT_OUT
-from reports.clock_sync.hearing import ANSWER_FORMATS, longest_silence_ns, silence_causes
 from reports.clock_sync.log_formats import LOG_READERS
-from reports.clock_sync.told_bound import told_measurement
+from reports.clock_sync.reported_bound import reported_bound_measurement
+from reports.clock_sync.server_replies import ANSWER_FORMATS, longest_silence_ns, silence_causes
 from reports.clock_sync.trial import TRIAL, ClockTrial, load_trial, write_trial
 from reports.clock_sync.verdict import judge_sync
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Subject
 from reports.units import NS_PER_S
-from tests.reports.sample_hearing import LINES, LOG, answer_of, log_of, timed_sync, write_hearing_trial
+from tests.reports.sample_server_replies import (
+    LINES,
+    LOG,
+    answer_of,
+    log_of,
+    timed_sync,
+    write_trial_with_replies,
+)
 
 LIMIT = Limit(40_000, -40_000, "paper on control loops, 4.5.1")
 EVERY_SECOND = [float(second) for second in range(-30, 90)]
@@ -34,7 +41,7 @@ SILENCES: dict[str, tuple[Sequence[float], float]] = {
 
 
 def trial_of(folder: Path, answers_s: Sequence[float], form: str = "ptp4l", seconds: int = 30) -> ClockTrial:
-    return write_hearing_trial(folder, form, log_of(form, answers_s), answer_of(seconds))
+    return write_trial_with_replies(folder, form, log_of(form, answers_s), answer_of(seconds))
 
 
 def outcome(trial: ClockTrial) -> tuple[str, str]:
@@ -67,7 +74,7 @@ def test_a_server_that_was_silent_leaves_no_pass(tmp_path: Path, form: str, when
 def test_a_clock_that_was_off_meanwhile_has_not_failed_by_that(tmp_path: Path) -> None:
     answers_s, _ = SILENCES["in the middle"]
     answer = answer_of(30, mean_ns=-90_000)
-    trial = write_hearing_trial(tmp_path, "ptp4l", log_of("ptp4l", answers_s), answer)
+    trial = write_trial_with_replies(tmp_path, "ptp4l", log_of("ptp4l", answers_s), answer)
     assert outcome(trial)[0] == "inconclusive"
     unasked = replace(trial, facts=replace(trial.facts, hearing=None))
     assert outcome(unasked)[0] == "fail"
@@ -90,7 +97,7 @@ def test_a_server_that_is_asked_seldom_may_be_silent_for_longer(
     tmp_path: Path, silence_s: float, wanted: str
 ) -> None:
     log = log_of("bw-timed", [-4, 0, 4, 4 + silence_s, 4 + silence_s + 4, 60])
-    trial = write_hearing_trial(tmp_path, "bw-timed", log, answer_of(62), interval_s=4.0)
+    trial = write_trial_with_replies(tmp_path, "bw-timed", log, answer_of(62), interval_s=4.0)
     assert outcome(trial)[0] == wanted
     assert all("at most 32 s" in cause for cause in silence_causes(trial))
 
@@ -102,7 +109,7 @@ def test_a_trial_that_is_shorter_than_what_is_borne_is_never_silent(tmp_path: Pa
 def test_a_batch_of_the_time_service_that_nobody_answered_is_no_answer(tmp_path: Path) -> None:
     lines = [timed_sync(after_s, "locked" if after_s < 12 else "hold") for after_s in EVERY_SECOND]
     log = "".join(json.dumps(line) + "\n" for line in lines)
-    trial = write_hearing_trial(tmp_path, "bw-timed", log, answer_of(30))
+    trial = write_trial_with_replies(tmp_path, "bw-timed", log, answer_of(30))
     assert longest_silence_ns(trial) == 19 * NS_PER_S
 
 
@@ -110,7 +117,7 @@ def test_refused_answers_of_an_ntp_client_are_no_answers(tmp_path: Path) -> None
     heard = log_of("bw-ntp-user", [each for each in EVERY_SECOND if each <= 5])
     rejected = {"type": "rejected", "time_tai_ns": 1, "reason": "no-answer", "state": "locked"}
     log = heard + (json.dumps(rejected) + "\n") * 25
-    trial = write_hearing_trial(tmp_path, "bw-ntp-user", log, answer_of(30))
+    trial = write_trial_with_replies(tmp_path, "bw-ntp-user", log, answer_of(30))
     assert longest_silence_ns(trial) == 25 * NS_PER_S
 
 
@@ -119,7 +126,7 @@ def test_any_of_several_servers_will_do(tmp_path: Path) -> None:
         "10.77.0.1 ", "10.77.0.2 "
     )
     log = log_of("chrony-statistics", [each for each in EVERY_SECOND if not each % 2][:18]) + others
-    trial = write_hearing_trial(tmp_path, "chrony-statistics", log, answer_of(30))
+    trial = write_trial_with_replies(tmp_path, "chrony-statistics", log, answer_of(30))
     assert longest_silence_ns(trial) == 2 * NS_PER_S
 
 
@@ -136,4 +143,4 @@ def test_what_a_clock_told_of_its_error_meanwhile_does_not_pass_either(tmp_path:
     for when, wanted in (("heard", "pass"), ("in the middle", "inconclusive")):
         answers_s = EVERY_SECOND if when == "heard" else SILENCES[when][0]
         trial = trial_of(tmp_path / when, answers_s, "bw-timed")
-        assert told_measurement(trial, LEFT_OUT, "CLK-1", limit, 99, context).outcome == wanted
+        assert reported_bound_measurement(trial, LEFT_OUT, "CLK-1", limit, 99, context).outcome == wanted

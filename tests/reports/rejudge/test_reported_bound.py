@@ -11,13 +11,13 @@ import pytest
 
 from reports.clock_sync.capability import HOLDOVER, LEFT_OUT, MISSED, U_MISSED, WIDTH
 from reports.clock_sync.capability import STATED_BOUND_STATISTICS as STATISTICS
-from reports.clock_sync.told_bound import told_measurement
+from reports.clock_sync.reported_bound import reported_bound_measurement
 from reports.clock_sync.trial import EVIDENCE_FILES, FILTERED, ClockTrial, load_trial, write_trial
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Subject
-from reports.rejudge.told_bound import told_bound_objections
+from reports.rejudge.reported_bound import reported_bound_discrepancies
 from reports.run.folder import RunFolder
-from tests.reports.clock_sync.test_told_bound import LIMITS, ramp, told
+from tests.reports.clock_sync.test_reported_bound import LIMITS, ramp, told
 from tests.reports.sample_clock import compare_answer, write_clock_trial
 
 Json = dict[str, Any]
@@ -36,7 +36,7 @@ def record_of(run: RunFolder, trial: ClockTrial, quantity: str) -> Json:
     evidence = tuple(run.evidence(file) for file in files)
     subject = Subject("virtual", "linux-rt", clock="timeservice")
     context = Context(run.run_id, "a test", subject, Conditions("ci", "sync 1 s"), True, evidence)
-    return told_measurement(trial, quantity, "CLK-1", LIMITS[quantity], 50, context).to_json()
+    return reported_bound_measurement(trial, quantity, "CLK-1", LIMITS[quantity], 50, context).to_json()
 
 
 U_NS = 18_000
@@ -59,7 +59,7 @@ ANSWERS = {
 @pytest.mark.parametrize("quantity", STATISTICS)
 def test_it_is_worked_out_alike(run: RunFolder, name: str, quantity: str) -> None:
     trial = trial_in(run, ANSWERS[name])
-    assert told_bound_objections(run.path, [record_of(run, trial, quantity)]) == ([], 1)
+    assert reported_bound_discrepancies(run.path, [record_of(run, trial, quantity)]) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_was_changed_afterwards_is_named(
     answer: Json = json.loads(file.read_text().splitlines()[-1])
     answer["device_bound"][key] = value
     file.write_text(json.dumps(answer) + "\n")
-    problems, count = told_bound_objections(run.path, [record])
+    problems, count = reported_bound_discrepancies(run.path, [record])
     assert count == 1
     assert any(said in problem for problem in problems), problems
 
@@ -91,6 +91,6 @@ def test_what_was_changed_afterwards_is_named(
 @pytest.mark.parametrize(("quantity", "change"), [(WIDTH, {"value": 1.0}), (HOLDOVER, {"outcome": "pass"})])
 def test_a_record_that_was_changed_is_named(run: RunFolder, quantity: str, change: Json) -> None:
     trial = trial_in(run, told(ramp(-3_700)) if quantity == HOLDOVER else told(compare_answer()))
-    problems, count = told_bound_objections(run.path, [record_of(run, trial, quantity) | change])
+    problems, count = reported_bound_discrepancies(run.path, [record_of(run, trial, quantity) | change])
     assert count == 1
     assert problems

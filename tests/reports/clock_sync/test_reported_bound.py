@@ -12,7 +12,11 @@ import pytest
 from reports.clock_sync.answers import clock_compare
 from reports.clock_sync.capability import HOLDOVER, LEFT_OUT, MISSED, U_MISSED, U_WIDTH, WIDTH
 from reports.clock_sync.capability import STATED_BOUND_STATISTICS as STATISTICS
-from reports.clock_sync.told_bound import median_size_ns, told_measurement, unset_told_measurement
+from reports.clock_sync.reported_bound import (
+    median_size_ns,
+    reported_bound_measurement,
+    unset_reported_bound_measurement,
+)
 from reports.clock_sync.trial import FILTERED, ClockTrial, load_trial
 from reports.errors import RecordError
 from reports.record.context import Context
@@ -52,7 +56,7 @@ def trial_of(folder: Path, answer: dict[str, Any]) -> ClockTrial:
 
 def judged(folder: Path, answer: dict[str, Any], quantity: str, n_required: int = 1000) -> Measurement:
     trial = trial_of(folder, answer)
-    return told_measurement(trial, quantity, "CLK-1", LIMITS[quantity], n_required, CONTEXT)
+    return reported_bound_measurement(trial, quantity, "CLK-1", LIMITS[quantity], n_required, CONTEXT)
 
 
 def ramp(rate_ppb: int, seconds: int = 100) -> dict[str, Any]:
@@ -159,7 +163,7 @@ def test_an_answer_that_is_not_valid_decides_nothing(tmp_path: Path, quantity: s
 
 
 def test_what_could_not_be_measured_leaves_a_record() -> None:
-    record = unset_told_measurement(MISSED, "CLK-1", LIMITS[MISSED], 10, "it did not lock", CONTEXT)
+    record = unset_reported_bound_measurement(MISSED, "CLK-1", LIMITS[MISSED], 10, "it did not lock", CONTEXT)
     assert (record.outcome, record.reason, record.value) == ("unset", "it did not lock", None)
 
 

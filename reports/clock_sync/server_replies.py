@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a stack heard its server while it was measured, by the log of its servo.
+"""Whether the server of a stack replied while it was measured, by the log of its servo.
 
 A client whose server falls silent goes on running, and its clock drifts away by so little in a trial that it
 may look synchronised. So the longest time without an answer, from the begin of the measurement to its end, is
@@ -61,8 +61,8 @@ def longest_silence_ns(trial: ClockTrial) -> int:
     if begin_ns is None:
         begin_ns = int(times_ns[-1]) - compare.elapsed_ns
     end_ns = begin_ns + compare.elapsed_ns
-    heard_ns = times_ns[(times_ns > begin_ns) & (times_ns < end_ns)]
-    return int(np.diff([begin_ns, *heard_ns.tolist(), end_ns]).max())
+    replies_ns = times_ns[(times_ns > begin_ns) & (times_ns < end_ns)]
+    return int(np.diff([begin_ns, *replies_ns.tolist(), end_ns]).max())
 
 
 def _log_of(trial: ClockTrial) -> ClockLog | None:

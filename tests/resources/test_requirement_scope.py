@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from reports.run.asked import AskedSuite
 from reports.run.current import set_current_run
 from reports.run.folder import RunFolder
+from reports.run.selected import SelectedSuite
 from resources.clock_sync.keywords import ClockSyncLibrary
 from resources.clock_sync.read_latency_keywords import ClockReadLatencyLibrary
 from resources.clock_sync.time_service_keywords import JUDGED_BY, TimeServiceLibrary
 from resources.daq_replay.keywords import DaqReplayLibrary
 from resources.daq_replay.largest_pattern_keywords import LargestPatternLibrary
 from resources.every_target import EveryTarget
-from resources.keywords.asks import AsksRequirements, names_in, of_subjects
+from resources.keywords.requirement_scope import RequirementScope, names_in, of_subjects
 from resources.provisioning.keywords import ProvisioningLibrary
 from resources.realtime_ethernet.keywords import RealtimeEthernetLibrary
 from resources.timed_edges.keywords import TimedEdgesLibrary
@@ -63,8 +63,8 @@ def suites_of(*target: str) -> dict[str, Any]:
 SUITES = suites_of("linux-rt")
 
 
-def asked(library: AsksRequirements, suite: Any) -> list[str]:
-    return [name for _file, names in library.asked(names_in(suite)) for name in names]
+def selected(library: RequirementScope, suite: Any) -> list[str]:
+    return [name for _file, names in library.selected(names_in(suite)) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -96,26 +96,26 @@ def asked(library: AsksRequirements, suite: Any) -> list[str]:
         ),
     ],
 )
-def test_a_suite_asks_what_its_tests_name(library: AsksRequirements, suite: str, expected: set[str]) -> None:
-    assert set(asked(library, SUITES[suite])) == expected
+def test_a_suite_asks_what_its_tests_name(library: RequirementScope, suite: str, expected: set[str]) -> None:
+    assert set(selected(library, SUITES[suite])) == expected
 
 
 def test_the_suite_of_methods_asks_for_methods_only() -> None:
-    found = asked(EDGES, SUITES["timed_edges/methods"])
+    found = selected(EDGES, SUITES["timed_edges/methods"])
     assert found
     assert not {name for name in found if name.removeprefix("EDGE-") in ("CHRONY", "NTP-USER", "PHC2SYS")}
 
 
 def test_the_template_row_asks_for_every_stream_and_a_test_for_the_largest_pattern() -> None:
     suite = SUITES["daq_replay/latency_budgets"]
-    assert len(asked(DAQ, suite)) == 48
-    assert len(asked(LARGEST, suite)) == 1
-    assert asked(LARGEST, SUITES["clock_sync/sync_error"]) == []
+    assert len(selected(DAQ, suite)) == 48
+    assert len(selected(LARGEST, suite)) == 1
+    assert selected(LARGEST, SUITES["clock_sync/sync_error"]) == []
 
 
 def test_a_kind_is_asked_for_its_own_clock_stacks_alone() -> None:
     windows = ClockSyncLibrary(_file("clock_sync_windows_virtual.toml"))
-    assert set(asked(windows, suites_of("windows")["clock_sync/sync_error"])) == {
+    assert set(selected(windows, suites_of("windows")["clock_sync/sync_error"])) == {
         "CLK-AS-FOUND",
         "CLK-W32TIME",
     }
@@ -123,13 +123,13 @@ def test_a_kind_is_asked_for_its_own_clock_stacks_alone() -> None:
 
 def test_the_suite_of_single_messages_asks_each_size_and_quantity_but_not_in_quick() -> None:
     suite = "realtime_ethernet/messages"
-    found = set(asked(MESSAGES, suites_of("linux", "profile=ci")[suite]))
+    found = set(selected(MESSAGES, suites_of("linux", "profile=ci")[suite]))
     sizes = {f"RTE-{size}-{name}" for size in (4, 64, 512, 1400) for name in ("MEDIAN", "P99")}
     rises = {f"RTE-{rise}-{name}" for rise in ("BULK", "RECEIVE") for name in ("MEDIAN", "P99")}
     rest = rises | {"RTE-64-THROUGHPUT", "RTE-1400-THROUGHPUT"}
     assert found == sizes | rest
     large = {f"RTE-{size}-{name}" for size in (16384, 65507) for name in ("MEDIAN", "P99", "THROUGHPUT")}
-    assert set(asked(FRAGMENTS, suites_of("linux", "profile=ci")[suite])) == found | large
+    assert set(selected(FRAGMENTS, suites_of("linux", "profile=ci")[suite])) == found | large
     assert suite not in suites_of("linux", "profile=quick")
     assert suite in SUITES
 
@@ -137,14 +137,14 @@ def test_the_suite_of_single_messages_asks_each_size_and_quantity_but_not_in_qui
 def test_what_a_profile_leaves_out_is_not_asked() -> None:
     windows = TimeServiceLibrary(_file("clock_time_service_windows_virtual.toml"))
     suite = suites_of("windows", "profile=ci")["clock_sync/time_service"]
-    assert set(asked(windows, suite)) == {
+    assert set(selected(windows, suite)) == {
         f"CLK-TIMESERVICE{name}" for name in ("", "-BOUND", "-U", "-U-WIDTH", "-READS")
     }
     quick = suites_of("linux-rt", "profile=quick")
-    assert set(asked(CLOCKS, quick["clock_sync/sync_error"])) == {"CLK-CHRONY", "CLK-PTP-SOFTWARE"}
-    assert asked(EDGES, quick["timed_edges/methods"]) == ["EDGE-LATCH-DEVIATION"]
-    assert set(asked(PROVISIONING, quick["provisioning/same_state"])) == {"PROV-TWICE", "PROV-RESTORE"}
-    assert asked(LARGEST, quick["daq_replay/latency_budgets"]) == []
+    assert set(selected(CLOCKS, quick["clock_sync/sync_error"])) == {"CLK-CHRONY", "CLK-PTP-SOFTWARE"}
+    assert selected(EDGES, quick["timed_edges/methods"]) == ["EDGE-LATCH-DEVIATION"]
+    assert set(selected(PROVISIONING, quick["provisioning/same_state"])) == {"PROV-TWICE", "PROV-RESTORE"}
+    assert selected(LARGEST, quick["daq_replay/latency_budgets"]) == []
 
 
 def test_every_keyword_that_judges_the_time_service_is_known() -> None:
@@ -161,11 +161,11 @@ def test_a_suite_of_tests_that_must_fail_asks_nothing_and_says_so(
 ) -> None:
     run = RunFolder.create(tmp_path, "virtual", "quick")
     set_current_run(run)
-    monkeypatch.setattr("resources.asking.robot_variable", _windows)
+    monkeypatch.setattr("resources.requirement_scope.robot_variable", _windows)
     try:
         windows = ClockSyncLibrary(_file("clock_sync_windows_virtual.toml"))
         windows.start_suite(suites_of("windows", "profile=quick")["clock_sync/sync_error"], None)
-        assert run.manifest.asked == (AskedSuite("windows", "clock_sync/sync_error.robot", ()),)
+        assert run.manifest.asked == (SelectedSuite("windows", "clock_sync/sync_error.robot", ()),)
         windows.start_suite(suites_of("windows")["clock_sync/sync_error"], None)
         assert run.manifest.asked is not None
         assert run.manifest.asked[0].requirements == ("CLK-AS-FOUND", "CLK-W32TIME")

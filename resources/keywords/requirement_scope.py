@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keyword libraries that judge by requirements share: their suites say at once what they ask."""
+"""What keyword libraries that judge by requirements share: their suites say at once what they select."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from robot.api import logger
 
 from hw.errors import BenchwrightError
 from reports.errors import ReportError
-from resources.asking import ask, ask_nothing
+from resources.requirement_scope import select, select_nothing
 
 MUST_FAIL = "must-fail"
 """Tag of tests that check the bench by what has to fail: they judge no requirement of the target."""
 
 
-class AsksRequirements:
-    """A library whose suites ask requirements of their target.
+class RequirementScope:
+    """A library whose suites select requirements of their target.
 
     As soon as a suite starts that imports it, before anything can break off, the run notes what the suite
-    asks. Register it with `listener="SELF"`.
+    selects. Register it with `listener="SELF"`.
     """
 
     ROBOT_LISTENER_API_VERSION = 3
 
-    def asked(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
-        """Return requirements files, each with the ids of what a suite asks of it.
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Return requirements files, each with the ids of what a suite selects of it.
 
         Args:
             named: What its tests name: their tags, a tag's value, keywords and their arguments.
@@ -39,7 +39,7 @@ class AsksRequirements:
         del suite
 
     def start_suite(self, data: Any, _result: Any) -> None:
-        """Listener: ask what the tests of a suite would judge.
+        """Listener: select what the tests of a suite would judge.
 
         A requirements file that is wrong is an error of the keyword that needs it.
         """
@@ -48,11 +48,11 @@ class AsksRequirements:
         try:
             self.make_tests(data)
             if not _judging(data):
-                ask_nothing(Path(data.source))
+                select_nothing(Path(data.source))
                 return
-            for file, requirements in self.asked(names_in(data)):
+            for file, requirements in self.selected(names_in(data)):
                 if requirements:
-                    ask(Path(data.source), file, requirements)
+                    select(Path(data.source), file, requirements)
         except (BenchwrightError, ReportError, OSError) as error:
             logger.error(str(error))
 

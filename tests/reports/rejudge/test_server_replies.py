@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from reports.clock_sync.capability import LEFT_OUT
-from reports.clock_sync.hearing import ANSWER_FORMATS, silence_causes
 from reports.clock_sync.mask import load_mask
 from reports.clock_sync.mask_verdict import MaskRange, mask_measurements
 from reports.clock_sync.path_shift import path_shift, shift_measurement
-from reports.clock_sync.told_bound import told_measurement
+from reports.clock_sync.reported_bound import reported_bound_measurement
+from reports.clock_sync.server_replies import ANSWER_FORMATS, silence_causes
 from reports.clock_sync.trial import (
     EVIDENCE_FILES,
     MASK,
     ClockTrial,
-    Hearing,
+    ServerReplies,
     Timecard,
     load_trial,
     write_trial,
@@ -31,29 +31,29 @@ from reports.clock_sync.two_way_reference import TARGET_FILE, TWO_WAY
 from reports.clock_sync.verdict import sync_measurement
 from reports.record.context import Context
 from reports.record.measurement import Limit
-from reports.rejudge.clock_sync import clock_sync_objections
-from reports.rejudge.heard import is_unheard, span_of
-from reports.rejudge.masks import mask_objections
-from reports.rejudge.path_shift import path_shift_objections
-from reports.rejudge.told_bound import told_bound_objections
+from reports.rejudge.clock_sync import clock_sync_discrepancies
+from reports.rejudge.masks import mask_discrepancies
+from reports.rejudge.path_shift import path_shift_discrepancies
+from reports.rejudge.reported_bound import reported_bound_discrepancies
+from reports.rejudge.server_replies import is_server_silent, span_of
 from reports.rejudge.trial import comparison_of, facts_of
 from reports.run.folder import RunFolder
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, trial_context
-from tests.reports.sample_hearing import LOG, answer_of, log_of, timed_sync, write_hearing_trial
+from tests.reports.sample_server_replies import LOG, answer_of, log_of, timed_sync, write_trial_with_replies
 
 LIMIT = Limit(40_000, -40_000, "paper on control loops, 4.5.1")
 HEARD = [float(second) for second in range(-5, 40)]
 SILENT = [each for each in HEARD if not 8 < each < 23]
-SAID = "its server was not heard"
+SAID = "its server was silent"
 
 Json = dict[str, Any]
-Objections = Callable[[Path, Sequence[Json]], tuple[list[str], int]]
+Discrepancies = Callable[[Path, Sequence[Json]], tuple[list[str], int]]
 
 
 def trial_in(run: RunFolder, answers_s: Sequence[float], form: str = "ptp4l", **others: Any) -> ClockTrial:
     folder = run.evidence_folder("clock_sync", "linux-rt", others.pop("place", "chrony"))
     answer = answer_of(30, mean_ns=others.pop("mean_ns", 3_000))
-    return write_hearing_trial(folder, form, log_of(form, answers_s), answer, **others)
+    return write_trial_with_replies(folder, form, log_of(form, answers_s), answer, **others)
 
 
 def context(run: RunFolder, trials: Sequence[ClockTrial], *more: str) -> Context:
@@ -64,7 +64,7 @@ def offset_of(run: RunFolder, trial: ClockTrial) -> Json:
     return sync_measurement(trial, "CLK-CHRONY", LIMIT, 99, context(run, [trial])).to_json()
 
 
-def require_inconclusive(judge: Objections, run: RunFolder, record: Json, said: str) -> None:
+def require_inconclusive(judge: Discrepancies, run: RunFolder, record: Json, said: str) -> None:
     """Require that both judges find a record inconclusive, and the second one says so of a pass."""
     assert record["outcome"] == "inconclusive"
     assert judge(run.path, [record]) == ([], 1)
@@ -77,10 +77,10 @@ def require_inconclusive(judge: Objections, run: RunFolder, record: Json, said: 
 def test_an_offset_is_judged_alike(run: RunFolder, form: str) -> None:
     heard = offset_of(run, trial_in(run, HEARD, form))
     assert heard["outcome"] == "pass"
-    assert clock_sync_objections(run.path, [heard]) == ([], 1)
-    require_inconclusive(clock_sync_objections, run, offset_of(run, trial_in(run, SILENT, form)), SAID)
+    assert clock_sync_discrepancies(run.path, [heard]) == ([], 1)
+    require_inconclusive(clock_sync_discrepancies, run, offset_of(run, trial_in(run, SILENT, form)), SAID)
     bad = offset_of(run, trial_in(run, SILENT, form, mean_ns=-90_000))
-    require_inconclusive(clock_sync_objections, run, bad, SAID)
+    require_inconclusive(clock_sync_discrepancies, run, bad, SAID)
 
 
 NO_ANSWERS: dict[str, tuple[str, Callable[[float], Json]]] = {
@@ -97,16 +97,16 @@ def test_what_is_no_answer_counts_as_none(run: RunFolder, what: str) -> None:
     silent = [json.dumps(line_of(each)) for each in HEARD if each > 8]
     text = log_of(form, [each for each in HEARD if each <= 8]) + "\n".join([*silent, ""])
     (trial.folder / LOG).write_text(text)
-    require_inconclusive(clock_sync_objections, run, offset_of(run, trial), SAID)
+    require_inconclusive(clock_sync_discrepancies, run, offset_of(run, trial), SAID)
 
 
 def test_answers_that_were_taken_out_of_the_log_are_missed(run: RunFolder) -> None:
     trial = trial_in(run, HEARD)
     record = offset_of(run, trial)
     (trial.folder / LOG).write_text(log_of("ptp4l", SILENT))
-    assert any(SAID in problem for problem in clock_sync_objections(run.path, [record])[0])
+    assert any(SAID in problem for problem in clock_sync_discrepancies(run.path, [record])[0])
     (trial.folder / LOG).unlink()
-    assert any(SAID in problem for problem in clock_sync_objections(run.path, [record])[0])
+    assert any(SAID in problem for problem in clock_sync_discrepancies(run.path, [record])[0])
 
 
 def test_a_trial_of_an_earlier_version_is_judged_as_it_was(run: RunFolder) -> None:
@@ -114,13 +114,13 @@ def test_a_trial_of_an_earlier_version_is_judged_as_it_was(run: RunFolder) -> No
     write_trial(trial.folder, dataclasses.replace(trial.facts, hearing=None))
     record = offset_of(run, load_trial(trial.folder))
     assert record["outcome"] == "pass"
-    assert clock_sync_objections(run.path, [record]) == ([], 1)
+    assert clock_sync_discrepancies(run.path, [record]) == ([], 1)
 
 
 def test_a_log_that_nobody_can_count_again_is_a_problem(run: RunFolder) -> None:
     trial = trial_in(run, HEARD)
-    write_trial(trial.folder, dataclasses.replace(trial.facts, hearing=Hearing(LOG, "pmc")))
-    problems, count = clock_sync_objections(run.path, [offset_of(run, load_trial(trial.folder))])
+    write_trial(trial.folder, dataclasses.replace(trial.facts, hearing=ServerReplies(LOG, "pmc")))
+    problems, count = clock_sync_discrepancies(run.path, [offset_of(run, load_trial(trial.folder))])
     assert (count, "a log of format pmc" in problems[0]) == (0, True)
 
 
@@ -146,7 +146,7 @@ def test_both_judges_agree_on_whatever_log(run: RunFolder, form: str) -> None:
         (trial.folder / LOG).write_text(drawn_log(rng, form))
         span = span_of(comparison_of(trial.folder))
         silent = bool(silence_causes(trial))
-        assert is_unheard(facts_of(trial.folder), span, trial.folder) == silent
+        assert is_server_silent(facts_of(trial.folder), span, trial.folder) == silent
         found.add(silent)
     assert found == {False, True}
 
@@ -170,16 +170,16 @@ def test_a_clock_by_two_way_transfer_is_judged_alike(run: RunFolder) -> None:
         write_trial(folder, dataclasses.replace(made.facts, timecard=Timecard(TWO_WAY, 0, "control")))
         record = offset_of(run, load_trial(folder))
         assert record["outcome"] == outcome
-        assert clock_sync_objections(run.path, [record]) == ([], 1)
-        problems, _ = clock_sync_objections(run.path, [record | {"outcome": "pass"}])
+        assert clock_sync_discrepancies(run.path, [record]) == ([], 1)
+        problems, _ = clock_sync_discrepancies(run.path, [record | {"outcome": "pass"}])
         assert bool(problems) == (outcome != "pass")
 
 
 def test_what_a_clock_told_of_its_error_is_judged_alike(run: RunFolder) -> None:
     trial = trial_in(run, SILENT, "bw-timed")
     limit = Limit(1_000_000, None, "test")
-    record = told_measurement(trial, LEFT_OUT, "CLK-1", limit, 99, context(run, [trial])).to_json()
-    require_inconclusive(told_bound_objections, run, record, "the comparison comes to inconclusive")
+    record = reported_bound_measurement(trial, LEFT_OUT, "CLK-1", limit, 99, context(run, [trial])).to_json()
+    require_inconclusive(reported_bound_discrepancies, run, record, "the comparison comes to inconclusive")
 
 
 def test_a_mask_is_judged_alike(run: RunFolder) -> None:
@@ -192,7 +192,7 @@ def test_a_mask_is_judged_alike(run: RunFolder) -> None:
     wanted = MaskRange(load_mask(trial.folder / MASK), None, None)
     where = context(run, [trial], MASK)
     (record,) = mask_measurements(trial, wanted, "CLK-CHRONY", 99, where)
-    require_inconclusive(mask_objections, run, record.to_json(), "comes to inconclusive")
+    require_inconclusive(mask_discrepancies, run, record.to_json(), "comes to inconclusive")
 
 
 def test_a_shift_of_a_path_is_judged_alike(run: RunFolder) -> None:
@@ -214,5 +214,5 @@ def test_a_shift_of_a_path_is_judged_alike(run: RunFolder) -> None:
         where = context(run, [trial for pair in pairs for trial in pair])
         record = shift_measurement(path_shift(pairs, 50_000), where).to_json()
         assert record["outcome"] == outcome
-        assert path_shift_objections(run.path, [record]) == ([], 1)
-    require_inconclusive(path_shift_objections, run, record, "its pairs come to inconclusive")
+        assert path_shift_discrepancies(run.path, [record]) == ([], 1)
+    require_inconclusive(path_shift_discrepancies, run, record, "its pairs come to inconclusive")
