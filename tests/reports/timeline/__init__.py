@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events of machines on one axis of time: tests."""
