@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from reports.errors import RecordError
+from reports.realtime_ethernet.cpu_steps import Steps, ring_steps, text_steps
 from reports.realtime_ethernet.thread_shares import ThreadShares, Trip, thread_shares
 from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
 from reports.record.histogram import Summary
 from reports.record.json_text import load_json
+from reports.timeline.kernel_recording import load_recording
 from reports.tools.answers import Reader, last_result
 from reports.units import NS_PER_S
 
@@ -35,6 +37,8 @@ STOLEN_SHARE_MAX = 0.05
 """Of the time of all processors: a trial of which the machine's host took more does not count."""
 THREADS = {"rtdip-echo": "echo", "rtdip-sink": "bulk receiver"}
 """What threads of the tools are called, by their names on the target."""
+RING = "-ring.gz"
+"""How the name of a recording of kernel events ends."""
 LINE_MAX_BYTES = 4096
 TRACE_MAX_BYTES = 256 * 1024 * 1024
 """Of a trace's text: a file that holds more is refused."""
@@ -77,7 +81,8 @@ class TracedTrial:
     Attributes:
         missing: Why there is none; empty: there is one.
         file: Answer of `bw-rtdip latency --each`.
-        trace_file: What the echo's CPU did, as the kernel writes it, packed by gzip.
+        trace_file: What the echo's CPU did: a recording of kernel events, its name ending in RING; of a run
+            before 0.2.2 what the kernel writes, packed by gzip.
         dropped_events: For which its buffer had no room.
     """
 
@@ -199,9 +204,23 @@ def load_thread_shares(folder: Path, traced: TracedTrial) -> ThreadShares:
     """Work out who had the CPU while messages were on their way; raises RecordError: names the file."""
     trips = load_trips(folder, traced.file)
     try:
-        return thread_shares(_trace_lines(folder / traced.trace_file), trips, THREADS)
+        return thread_shares(_steps(folder / traced.trace_file), trips, THREADS)
     except (OSError, EOFError, zlib.error) as error:
         raise RecordError(f"{traced.trace_file}: {error}") from error
+
+
+def _steps(path: Path) -> Steps:
+    """Read what a CPU did; raises RecordError: it is damaged, or not of one CPU."""
+    if not path.name.endswith(RING):
+        return text_steps(_trace_lines(path))
+    rings = list(load_recording(path).rings.values())
+    if len(rings) != 1:
+        raise RecordError(f"{path.name}: holds {len(rings)} CPUs, not one")
+    rings[0].require_whole(path.name)
+    try:
+        return ring_steps(rings[0])
+    except RecordError as error:
+        raise RecordError(f"{path.name}: {error}") from error
 
 
 def load_trips(folder: Path, name: str) -> list[Trip]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a CPU did while a message was on its way through it, out of a trace of the kernel (ftrace).
+"""What a CPU did while a message was on its way through it, out of recorded events of its kernel.
 
 Between the driver's hands and the echo's each instant belongs to one: a hard interrupt, a softirq on the
 back of whoever ran, or the thread that ran. A softirq in a thread that is there for it (`irq/…`, `napi/…`,
@@ -9,10 +9,18 @@ back of whoever ran, or the thread that ran. A softirq in a thread that is there
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.units import NS_PER_US
+from reports.realtime_ethernet.cpu_steps import (
+    HARD_ENTRY,
+    HARD_EXIT,
+    LOST,
+    SOFT_ENTRY,
+    SOFT_EXIT,
+    SWITCH,
+    Steps,
+)
 
 HARD_INTERRUPTS, SOFTIRQS = "hard interrupts", "softirqs in other threads"
 IDLE, OTHERS = "idle", "other threads"
@@ -25,7 +33,6 @@ _SORTING = "irq/", "napi/", "ksoftirqd/"
 """How the names of threads begin that are there for softirqs."""
 _NAMED = (*_SORTING, "irq_work/", "ktimers/")
 """Of threads that are told by their names."""
-_STAMP_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +86,18 @@ class ThreadShares:
         )
 
 
-def thread_shares(trace: Iterable[str], trips: Sequence[Trip], threads: Mapping[str, str]) -> ThreadShares:
+def thread_shares(steps: Steps, trips: Sequence[Trip], threads: Mapping[str, str]) -> ThreadShares:
     """Work out who had the CPU, of the messages in the middle and of the late ones.
 
     Args:
-        trace: Lines of one CPU's trace as the kernel writes them, by the clock `mono`.
+        steps: What the CPU began and ended, by the clock `mono`.
         trips: All messages of the trial.
         threads: What other threads are called, by their names.
     """
     by_time = sorted(trips, key=lambda each: each.receiving_ns)
     low, high, late_from = (-(-len(by_time) * percent // 100) for percent in (*MIDDLE_PERCENT, LATE_PERCENT))
     middle, late = by_time[low:high], by_time[late_from:]
-    spent = _spent(trace, [*middle, *late], threads)
+    spent = _spent(steps, [*middle, *late], threads)
     return ThreadShares(_mean(middle, spent[: len(middle)]), _mean(late, spent[len(middle) :]))
 
 
@@ -107,14 +114,12 @@ def _mean(trips: Sequence[Trip], spent: Sequence[Mapping[str, int] | None]) -> S
     )
 
 
-def _spent(
-    trace: Iterable[str], trips: Sequence[Trip], threads: Mapping[str, str]
-) -> list[dict[str, int] | None]:
+def _spent(steps: Steps, trips: Sequence[Trip], threads: Mapping[str, str]) -> list[dict[str, int] | None]:
     """Return what each had of each message, in ns; None: the trace does not tell all of it."""
     found: list[dict[str, int]] = [{} for _ in trips]
     order = sorted(range(len(trips)), key=lambda i: trips[i].begin_ns)
     first = 0
-    for begin_ns, end_ns, name in _pieces(trace, threads):
+    for begin_ns, end_ns, name in _pieces(steps, threads):
         while first < len(order) and trips[order[first]].heard_monotonic_ns <= begin_ns:
             first += 1
         for k in range(first, len(order)):
@@ -130,39 +135,23 @@ def _spent(
     ]
 
 
-def _pieces(trace: Iterable[str], threads: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+def _pieces(steps: Steps, threads: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
     """Give pieces of time, one behind the other, with whose they are; where it is not known there is none."""
     cpu = _Cpu(threads)
     since_ns: int | None = None
-    for line in trace:
-        # "  measure-800  [001] d..2. 13823.119196: sched_switch: prev_comm=…"; a name may hold a colon, too.
-        head, _, rest = line.rstrip("\n").partition(": ")
-        now_ns = _stamp_ns(head)
-        while now_ns is None and rest:
-            head, _, rest = rest.partition(": ")
-            now_ns = _stamp_ns(head)
-        if now_ns is None:
-            if "[LOST" in line:  # what happened meanwhile is not known
-                cpu, since_ns = _Cpu(threads), None
+    for now_ns, kind, pid, comm in steps.tolist():
+        if kind == LOST:  # what happened meanwhile is not known
+            cpu, since_ns = _Cpu(threads), None
             continue
         name = cpu.whose()
         if since_ns is not None and name and now_ns > since_ns:
             yield since_ns, now_ns, name
         since_ns = now_ns
-        event, _, about = rest.partition(": ")
-        cpu.take(event, about)
-
-
-def _stamp_ns(head: str) -> int | None:
-    """Return the time at the end of what stands before an event; None: there is none."""
-    seconds, _, micros = head.rpartition(" ")[2].partition(".")
-    if len(micros) != 6 or not 0 < len(seconds) <= _STAMP_DIGITS or not f"{seconds}{micros}".isdecimal():
-        return None
-    return int(seconds + micros) * NS_PER_US
+        cpu.take(kind, pid, comm)
 
 
 class _Cpu:
-    """What a CPU is at, event by event; not known before the first change of threads."""
+    """What a CPU is at, step by step; not known before the first change of threads."""
 
     def __init__(self, threads: Mapping[str, str]) -> None:
         self._threads = threads
@@ -186,20 +175,17 @@ class _Cpu:
             return self._comm
         return self._threads.get(self._comm, OTHERS)
 
-    def take(self, event: str, rest: str) -> None:
-        """Take an event."""
-        if event == "sched_switch":
-            comm, _, after = rest.rpartition(" ==> next_comm=")[2].rpartition(" next_pid=")
-            pid = after.partition(" ")[0]
-            if comm and pid.isdecimal():
-                self._pid, self._comm, self._hard = int(pid[:_STAMP_DIGITS]), comm, 0
+    def take(self, kind: int, pid: int, comm: bytes) -> None:
+        """Take a step."""
+        if kind == SWITCH:
+            self._pid, self._comm, self._hard = pid, comm.decode(errors="replace"), 0
         elif self._pid is None:
             return
-        elif event == "softirq_entry":
+        elif kind == SOFT_ENTRY:
             self._soft.add(self._pid)
-        elif event == "softirq_exit":
+        elif kind == SOFT_EXIT:
             self._soft.discard(self._pid)
-        elif event.endswith("_entry"):
+        elif kind == HARD_ENTRY:
             self._hard += 1
-        elif event.endswith("_exit"):
+        elif kind == HARD_EXIT:
             self._hard = max(0, self._hard - 1)

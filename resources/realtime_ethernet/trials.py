@@ -23,6 +23,7 @@ from reports.realtime_ethernet.evidence import (
     ALONE,
     BESIDE,
     LATENCY,
+    RING,
     RTDIP,
     THROUGHPUT,
     UDP,
@@ -32,8 +33,8 @@ from reports.realtime_ethernet.evidence import (
     write_messages,
 )
 from resources.network_stack import NetworkStack
-from resources.realtime_ethernet.cpu_trace import cpu_traced
 from resources.realtime_ethernet.settings import SIZE_RANGE_BYTES, MessageTimes
+from resources.timeline.kernel_recorder import KernelEvents, kernel_recorded
 from resources.tools.experiment import Experiment
 from resources.tools.jobs import end_job
 from resources.tools.witness import add_witness
@@ -54,6 +55,11 @@ FRAGMENTS = ("--fragments",)
 EACH = ("--each",)
 LOW = ("--packets", "low", "--priority", "0")
 TRACED_INTERVAL_US = 5_000
+TRACED_EVENTS = (
+    "sched/sched_switch", "irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry",
+    "irq/softirq_exit", "?irq_vectors/*_entry", "?irq_vectors/*_exit", "?ipi/ipi_entry", "?ipi/ipi_exit",
+)  # fmt: skip
+"""Hard interrupts without a handler, as timers and calls between processors: where the machine has them."""
 TRACE_BUFFER_KB = 24_576
 """Of about 33 bytes an event, seven hundred thousand: five seconds of a native target beside the bulk
 receiver, and so a thousand trips."""
@@ -310,11 +316,11 @@ def _trace(lab: _Lab, node: Node, cpu: int) -> TracedTrial:
     """
     times, stem = lab.times, f"traced-{lab.times.probe_bytes}"
     try:
-        with cpu_traced(node, cpu, TRACE_BUFFER_KB) as trace:
+        with kernel_recorded(node, KernelEvents(TRACED_EVENTS, TRACE_BUFFER_KB, (cpu,))) as recorder:
             with _bulk_receiver(lab, f"{stem}-bulk"):
                 _trips(lab, stem, times.probe_bytes, times.traced_trips, TRACED_INTERVAL_US, RUN_UP, EACH)
-            file = f"{stem}-trace.gz"
-            dropped = trace.end(lab.folder / file)
+            file = f"{stem}{RING}"
+            dropped = recorder.end(lab.folder / file)[cpu]
     except CapabilityError as error:
         return TracedTrial(str(error))
     return TracedTrial("", f"{stem}.ndjson", file, dropped)

@@ -42,7 +42,7 @@ from reports.tools.answers import recv_progress
 from tests.campaign import Campaign
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.hostile import damaged
-from tests.reports.realtime_ethernet.sample import write_traced_sample
+from tests.reports.realtime_ethernet.sample import write_ring_sample, write_traced_sample
 from tests.reports.sample_advice import BENCH_CHANGE, advice_of
 from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_edges import add_edges, sample_witnesses
@@ -91,6 +91,7 @@ READERS: dict[str, Read] = {
     "evidence/clock_sync/disturbed/tai-utc.json": lambda file: load_tai_utc(file.parent),
     "evidence/realtime_ethernet/linux/messages.json": _threads,
     "evidence/realtime_ethernet/linux/traced-64*": _threads,
+    "evidence/realtime_ethernet/ring/traced-64-ring.gz": _threads,
     "evidence/provisioning/linux-rt/*.*": lambda file: provisioning_of(file.parents[3], "run", "linux-rt"),
     "evidence/history/advice.json": lambda file: parse_advice(file.read_bytes()),
 }
@@ -99,6 +100,7 @@ READERS: dict[str, Read] = {
 def _add_more(made: RunFolder) -> None:
     """Add what the sample run lacks: messages, a disturbed clock, provisioning, emulator, proofs, advice."""
     write_traced_sample(made.evidence_folder("realtime_ethernet", "linux"))
+    write_ring_sample(made.evidence_folder("realtime_ethernet", "ring"))
     disturbed = made.evidence_folder("clock_sync", "disturbed")
     lock = Lock(12, "offset", 1)
     write_disturbance(disturbed, Disturbance("chrony", "step", (Event("step +1 ms", 20, lock, ""),)))

@@ -22,7 +22,9 @@ from reports.realtime_ethernet.evidence import (
     write_messages,
 )
 from reports.realtime_ethernet.thread_shares import Trip
+from reports.timeline.kernel_recording import write_recording
 from tests.reports.sample_run import summary
+from tests.reports.timeline.ring_pages import Machine, Page
 
 TARGET, STACK = "linux", "kernel"
 BULK_BYTES = 1400
@@ -121,8 +123,29 @@ def trip(begin_us: int, end_us: int) -> Trip:
     return Trip(1_000_000_000_000 + end_us * 1000, (end_us - begin_us) * 1000)
 
 
+def write_ring_sample(folder: Path, pages: bytes | None = None, file: str = "traced-64-ring.gz") -> Path:
+    """Write the evidence of `write_traced_sample` as runs hold it now: with the kernel's ring.
+
+    Args:
+        folder: It is made, and returned.
+        pages: Of the ring; None: what that has as text.
+        file: The ring's.
+    """
+    it = Machine()
+    write_traced_sample(folder, file="traced-64.ndjson", trace_file=file)
+    (folder / "traced-64-trace.gz").unlink()
+    page = Page(it, 1_000_000_000_000).event(0, it.switch(b"rtdip-sink", 300))
+    page.extend(199_200_000).event(0, it.switch(b"rtdip-echo", 301))
+    page.extend(800_799_000).event(0, it.switch(b"sh", 7))
+    raw = folder / "cpu3"
+    raw.write_bytes(page.packed() if pages is None else pages)
+    write_recording(folder / file, it.description(3), {3: raw})
+    raw.unlink()
+    return folder
+
+
 def write_traced_sample(folder: Path, trace: bytes | None = None, **changes: Any) -> Path:
-    """Write evidence with a traced trial of 200 messages, a millisecond apart, the later the longer.
+    """Write evidence of a run before 0.2.2: a traced trial of 200 messages, a millisecond apart, ever longer.
 
     Args:
         folder: It is made, and returned.

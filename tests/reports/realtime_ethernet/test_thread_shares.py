@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from reports.errors import RecordError
 from reports.realtime_ethernet import evidence
+from reports.realtime_ethernet.cpu_steps import ring_steps, text_steps
 from reports.realtime_ethernet.evidence import (
     FOLDER,
     THREADS,
@@ -31,14 +33,19 @@ from reports.realtime_ethernet.thread_shares import (
     thread_shares,
 )
 from reports.section import TargetData
+from reports.timeline.kernel_formats import parse_formats
+from reports.timeline.kernel_ring import decode_ring
 from tests.reports.realtime_ethernet.sample import (
     TARGET,
     line,
     switch,
     trip,
+    write_ring_sample,
     write_sample_messages,
     write_traced_sample,
 )
+from tests.reports.timeline.real_ring import record
+from tests.reports.timeline.ring_pages import Machine, Page
 
 RECORDED = Path(__file__).with_name("traces")
 IRQ, SINK, ECHO, SHELL, SWAPPER = (
@@ -55,7 +62,7 @@ def of_trip(trace: Iterable[str], one: Trip) -> dict[str, float] | None:
     """Return what each had of one message, in us; None: the trace does not tell it all."""
     # Late is one of a hundred; the others were away before the trace began.
     others = [Trip(5_000, each) for each in range(1, 100)]
-    late = thread_shares(trace, [one, *others], THREADS).late
+    late = thread_shares(text_steps(trace), [one, *others], THREADS).late
     assert late.messages + late.untold == 1
     if late.untold:
         return None
@@ -160,7 +167,7 @@ def test_what_a_trace_does_not_tell_is_not_told(trace: Sequence[str]) -> None:
 def test_the_middle_and_what_is_above_p99_are_told() -> None:
     trips = [trip(1000 * k, 1000 * k + 100 + k) for k in range(200)]
     trace = [switch(0, SINK), switch(999_999, ECHO)]
-    found = thread_shares(trace, trips, THREADS)
+    found = thread_shares(text_steps(trace), trips, THREADS)
     assert (found.median.messages, found.late.messages) == (20, 2)
     assert found.median.mean_ns == {"bulk receiver": 199_500}
     assert found.late.mean_ns == {"bulk receiver": 298_500}
@@ -168,7 +175,7 @@ def test_the_middle_and_what_is_above_p99_are_told() -> None:
 
 
 def test_no_message_has_no_share() -> None:
-    found = thread_shares([switch(0, SINK)], [], THREADS)
+    found = thread_shares(text_steps([switch(0, SINK)]), [], THREADS)
     assert (found.median.messages, found.late.messages, found.names) == (0, 0, [])
 
 
@@ -182,6 +189,57 @@ def test_evidence_is_read(tmp_path: Path) -> None:
     found = shares_of(write_traced_sample(tmp_path))
     assert len(load_trips(tmp_path, "traced-64.ndjson")) == 200
     assert found.late.mean_ns == {"bulk receiver": 249_000, "echo": 49_500}
+
+
+def test_a_ring_has_the_shares_of_the_text_of_an_older_run(tmp_path: Path) -> None:
+    older = shares_of(write_traced_sample(tmp_path / "older"))
+    found = shares_of(write_ring_sample(tmp_path / "ring"))
+    assert found == older
+    assert found.late.messages == 2
+
+
+def test_a_ring_of_this_machine_has_the_shares_of_its_text(tmp_path: Path) -> None:
+    real = record(tmp_path, "sched irq irq_vectors", 200)
+    ring = decode_ring(real.pages, parse_formats(real.description), 0)
+    steps, as_text = ring_steps(ring), text_steps(real.text)
+    assert len(steps) == len(as_text) > 1000
+    steps["time_ns"] = (steps["time_ns"] + 500) // 1000 * 1000  # as the kernel rounds in its text
+    begin_ns, end_ns = int(steps["time_ns"][0]), int(steps["time_ns"][-1])
+    lengths_ns = [1000 * (1 + k) for k in range(400)]
+    trips = [Trip(begin_ns + (end_ns - begin_ns) * k // 400 + ns, ns) for k, ns in enumerate(lengths_ns)]
+    found, expected = (thread_shares(each, trips, {"sh": "shell"}) for each in (steps, as_text))
+    assert found == expected
+    assert found.median.messages > 0
+    assert len(found.names) > 2
+
+
+def test_a_ring_that_lost_events_does_not_tell_what_was_then(tmp_path: Path) -> None:
+    it = Machine()
+    first = Page(it, 1_000_000_000_000).event(0, it.switch(b"rtdip-sink", 300)).packed()
+    second = Page(it, 1_000_199_200_000).event(0, it.switch(b"rtdip-echo", 301))
+    second.extend(800_799_000).event(0, it.switch(b"sh", 7))
+    untold = shares_of(write_ring_sample(tmp_path / "lost", first + second.packed(lost=2))).late
+    assert (untold.messages, untold.untold) == (0, 2)
+    told = shares_of(write_ring_sample(tmp_path / "whole", first + second.packed())).late
+    assert (told.messages, told.untold) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (rb"next_pid;", b"other_pid;", "lacks next_pid and next_comm"),
+        (rb"char next_comm\[16\]", b"u64 next_comm[2]", "lacks next_pid and next_comm"),
+        (rb"(?s)\npages: .*", b"\n", "holds 0 CPUs, not one"),
+        (rb"(?s)pages: cpu3 4096(.*).$", rb"pages: cpu3 4095\1", "CPU 3: byte 0: the last page ends after"),
+    ],
+)
+def test_a_ring_that_does_not_tell_is_named(tmp_path: Path, old: bytes, new: bytes, said: str) -> None:
+    folder = write_ring_sample(tmp_path)
+    file = folder / "traced-64-ring.gz"
+    whole = gzip.decompress(file.read_bytes())
+    file.write_bytes(gzip.compress(re.sub(old, new, whole)))
+    with pytest.raises(RecordError, match=rf"traced-64-ring\.gz: .*{said}"):
+        shares_of(folder)
 
 
 def test_an_older_run_has_no_trace(tmp_path: Path) -> None:
