@@ -62,6 +62,7 @@ AREAS = (
     "user stack",
     "RTDiP",
     "software latency",
+    "timeline",
     "real-time Ethernet",
 )
 """Of what a fault is; of each there are some."""

@@ -146,6 +146,14 @@ def test_a_single_reading_tells_little_but_no_lie() -> None:
     assert places.bound_ns[1] == pytest.approx(BOUND_NS + 300e-6 * 10 * NS_PER_S, abs=2)
 
 
+def test_u_grows_with_the_walk_of_the_frequency_between_two_readings() -> None:
+    """Half-way of 100 s: 2 x 0.1 ppm a root second x 25 s x the root of 100 / 3, beside U of the readings."""
+    places = GlobalTime(record([0, 100], [0, 100])).place(whole([0, 50 * NS_PER_S, 100 * NS_PER_S]))
+    walk_ns = 2 * 100e-9 * 25 * NS_PER_S * (100 / 3) ** 0.5
+    assert places.u_ns[[0, 2]].tolist() == [U_NS, U_NS]
+    assert places.u_ns[1] == pytest.approx(np.hypot(U_NS, walk_ns), abs=1)
+
+
 def test_a_break_says_when_and_by_how_much() -> None:
     [found] = GlobalTime(record([0, 1, 3], [0, 1, 2])).breaks
     assert found == Break("step", TAI0_NS + NS_PER_S, TAI0_NS + 2 * NS_PER_S, NS_PER_S)
