@@ -106,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.action is not _show:  # which says it where it says the rest
             _say_newer(options)
         code = int(options.action(options))
-        sys.stdout.flush()
+        print(end="", flush=True)  # to nobody, where there is no such descriptor
         return code
     except BrokenPipeError:  # the reader has seen enough: `python -m reports show | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

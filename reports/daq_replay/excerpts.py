@@ -67,12 +67,15 @@ class ReplayExcerpts:
     """The worst message of each stream of one replay, and how many were over their budgets.
 
     Attributes:
-        late: By stream: all that were, those included of which only the number was kept.
+        late: By stream: all that were, those included of which only the number was kept; None: the consumer
+            left no result that says it.
+        streams: Ids of all that it tells of.
         problems: Why there is no more.
     """
 
     place: str
-    late: Mapping[int, int]
+    late: Mapping[int, int] | None
+    streams: frozenset[int]
     worst: tuple[Excerpt, ...]
     problems: tuple[str, ...]
 
@@ -115,7 +118,7 @@ def excerpts_of(
     try:
         replay = evidence.replay()
     except RecordError as error:
-        return ReplayExcerpts(place, {}, (), (str(error),))
+        return ReplayExcerpts(place, None, frozenset(), (), (str(error),))
     late = {each.id: each.misses for each in replay.recv.streams if each.misses and stream in (None, each.id)}
     problems = list(evidence.problems)
     target = _target_witness(folder, problems)
@@ -131,7 +134,8 @@ def excerpts_of(
         problems.append(
             f"streams {names}: no late message is in misses.ndjson with a clock that can be believed"
         )
-    return ReplayExcerpts(place, late, tuple(worst), tuple(problems))
+    streams = frozenset(each.id for each in replay.recv.streams)
+    return ReplayExcerpts(place, late, streams, tuple(worst), tuple(problems))
 
 
 def _target_witness(folder: Path, problems: list[str]) -> WitnessResult | None:

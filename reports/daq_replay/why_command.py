@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from reports.daq_replay.excerpts import EXCERPTS_MAX, excerpts_of_run, narrated
+from reports.daq_replay.excerpts import EXCERPTS_MAX, ReplayExcerpts, excerpts_of_run, narrated
 from reports.errors import ReportError
 from reports.run.folder import MANIFEST, named_run
 
@@ -34,11 +35,13 @@ def _why(options: argparse.Namespace) -> int:
     found = excerpts_of_run(run, options.stream)
     if not found:
         print("no replay of a pattern is in this run")
+    streams = frozenset[int]().union(*(replay.streams for replay in found))
+    if options.stream is not None and streams and options.stream not in streams:
+        raise ReportError(
+            f"--stream {options.stream}: no replay of this run has it; there are {_numbers(streams)}"
+        )
     for replay in found:
-        late = sum(replay.late.values())
-        streams = "1 stream" if len(replay.late) == 1 else f"{len(replay.late)} streams"
-        shown = f" of {streams}; {len(replay.worst)} shown" if late else ""
-        print(f"{replay.place}: {late} message{'s' * (late != 1)} over the budget{shown}")
+        print(f"{replay.place}: {_counted(replay)}")
         for problem in replay.problems:
             print(f"  not known: {problem}")
         for excerpt in replay.worst:
@@ -47,3 +50,17 @@ def _why(options: argparse.Namespace) -> int:
         if replay.worst:
             print()
     return 0
+
+
+def _counted(replay: ReplayExcerpts) -> str:
+    """Return how many messages were late, in words."""
+    if replay.late is None:
+        return "how many messages were over the budget is not known"
+    late = sum(replay.late.values())
+    streams = "1 stream" if len(replay.late) == 1 else f"{len(replay.late)} streams"
+    shown = f" of {streams}; {len(replay.worst)} shown" if late else ""
+    return f"{late} message{'s' * (late != 1)} over the budget{shown}"
+
+
+def _numbers(streams: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(streams)))

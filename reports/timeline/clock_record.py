@@ -20,6 +20,9 @@ from reports.errors import RecordError
 Times = NDArray[np.int64]
 BreakKind = Literal["step", "stopped", "restart", "gap"]
 NS_PER_S = 1_000_000_000
+SPAN_MAX_NS = 1 << 53
+"""104 days: what a float tells to the nanosecond."""
+LARGEST_NS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,12 @@ class ClockRecord:
                 )
         if not self.local_ns.size:
             raise RecordError(f"clock of {self.node}: no reading")
+        for name, column in columns.items():
+            from_ns, to_ns = int(column.min()), int(column.max())
+            if from_ns < -LARGEST_NS or to_ns > LARGEST_NS or to_ns - from_ns > SPAN_MAX_NS:
+                raise RecordError(f"clock of {self.node}: {name}: must be within 104 days, and 146 years")
+            if name in ("bound_ns", "u_ns") and to_ns > SPAN_MAX_NS:
+                raise RecordError(f"clock of {self.node}: {name}: must be at most {SPAN_MAX_NS}")
         wrong = (self.bound_ns < 0) | (self.u_ns < 0) | (self.u_ns > self.bound_ns)
         if wrong.any():
             raise RecordError(f"clock of {self.node}: u_ns[{wrong.argmax()}]: must be from 0 to bound_ns")

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from reports.errors import RecordError
 from reports.timeline.global_time import Places, Reals
 
 Weight = Literal["certain", "likely"]
@@ -39,6 +40,16 @@ class Messages:
     sent: Places
     received: Places
     least_ns: int = 0
+
+    def __post_init__(self) -> None:
+        """Check that both ends are those of the same messages; raises RecordError."""
+        name = f"messages from {self.sender} to {self.receiver}"
+        if self.sent.tai_ns.shape != self.received.tai_ns.shape or self.sent.tai_ns.ndim != 1:
+            raise RecordError(
+                f"{name}: {self.sent.tai_ns.shape} were sent, {self.received.tai_ns.shape} came"
+            )
+        if self.sender == self.receiver or self.least_ns < 0:
+            raise RecordError(f"{name}: must be of two nodes, with a way of 0 ns and more")
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,7 +205,9 @@ class GlobalTime:
             early, late = low + passed * (1 + slowest), high + passed * (1 + fastest)
             kind = self._kind(at, passed, early, late)
             if kind is not None:
-                size = 0.0 if kind == "gap" else (early + late) / 2 - self._tai[at]
+                # By the clock itself, whose step the prediction has taken for time at its rate.
+                ahead = ((early + late) / 2 - self._tai[at]) / (1 + (slowest + fastest) / 2)
+                size = 0.0 if kind == "gap" else ahead
                 self._break(at, kind, size)
                 found.append(at)
                 begin, early, late = at, -np.inf, np.inf

@@ -68,7 +68,10 @@ def read_two_way_record(path: Path, node: str, clock: str = "realtime") -> Clock
     Raises:
         RecordError: The file is missing or damaged, or has no exchange.
     """
-    series = np.array(read_offset_answer(path).series, np.int64).reshape(-1, 3)
+    try:
+        series = np.array(read_offset_answer(path).series, np.int64).reshape(-1, 3)
+    except OverflowError as error:
+        raise RecordError(f"{path.name}: series: {error}") from error
     if not series.size:
         raise RecordError(f"{path.name}: series: no exchange")
     return two_way_record(node, clock, (series[:, 0], series[:, 1], series[:, 2]))
@@ -105,7 +108,10 @@ def read_time_service_record(path: Path, node: str, tai_utc_s: int) -> ClockReco
         raise RecordError(f"{path.name}: no line `sync` with at_ticks: was it made with --log-exchanges?")
     if len({row[1] for row in rows}) > 1:
         raise RecordError(f"{path.name}: counter_hz: changes within the log")
-    columns = np.array([(row[0], *row[2:]) for row in rows], np.int64).T
+    try:
+        columns = np.array([(row[0], *row[2:]) for row in rows], np.int64).T
+    except OverflowError as error:
+        raise RecordError(f"{path.name}: a line `sync`: {error}") from error
     local_ns = nominal_ns(columns[0], rows[0][1])
     return ClockRecord(node, "counter", "time service", True, local_ns, *columns[1:])
 

@@ -382,9 +382,10 @@ def _clock(reader: Reader) -> ClockResult:
 def triples(reader: Reader, key: str) -> tuple[tuple[int, int, int], ...]:
     """Return the rows of an array of three integers each."""
     rows: list[tuple[int, int, int]] = []
-    for index, row in enumerate(cast("list[list[int]]", reader.get(key, list))):
-        if len(row) != 3 or not all(type(number) is int for number in row):
-            raise RecordError(f"{reader.where}.{key}[{index}]: expected three integers, found {row!r:.60}")
+    for index, found in enumerate(cast("list[object]", reader.get(key, list))):
+        row = cast("list[Any]", found) if isinstance(found, list) else []
+        if [type(number) for number in row] != [int] * 3:
+            raise RecordError(f"{reader.where}.{key}[{index}]: expected three integers, found {found!r:.60}")
         rows.append((row[0], row[1], row[2]))
     return tuple(rows)
 

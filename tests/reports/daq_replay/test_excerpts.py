@@ -37,7 +37,7 @@ def test_the_worst_message_of_each_stream_has_an_excerpt_and_all_are_counted(tmp
     [found] = excerpts_of_run(tmp_path)
     streams = {each.id: each for each in load_replay(folder).replay().recv.streams}
     assert found.late == {number: each.misses for number, each in streams.items() if each.misses}
-    assert {10, 33} == set(found.late) == set(_worst(tmp_path))
+    assert {10, 33} == set(found.late or ()) == set(_worst(tmp_path))
     for number, excerpt in _worst(tmp_path).items():
         assert excerpt.message.received_ns == streams[number].received_minus_scheduled.max_ns
         assert (excerpt.u_ns or 0) > 84_000
@@ -110,7 +110,7 @@ def test_of_all_replays_the_worst_are_shown_and_checks_of_the_bench_are_none(tmp
     found = excerpts_of_run(tmp_path)
     assert [each.place.rpartition("/")[2] for each in found] == ["attempt-1", "attempt-2"]
     shown = [each.over_share for replay in found for each in replay.worst]
-    assert len(shown) == EXCERPTS_MAX < sum(len(replay.late) for replay in found)
+    assert len(shown) == EXCERPTS_MAX < sum(len(replay.late or ()) for replay in found)
     assert min(shown) > 2 > excerpts_of_run(tmp_path, 10)[1].worst[0].over_share
     one = [each for replay in excerpts_of_run(tmp_path, 10) for each in replay.worst]
     assert len(one) > 2
@@ -140,7 +140,15 @@ def test_the_command_counts_and_tells(tmp_path: Path, capsys: pytest.CaptureFixt
     assert re.search(counted, said, re.MULTILINE)
     (folder / "recv.ndjson").write_text("{}\n")
     assert main(["why", str(run.path), "--stream", "33"]) == 0
-    assert "not known: recv.ndjson" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "attempt-9: how many messages were over the budget is not known\n  not known: recv.ndjson" in said
+    assert main(["why", str(run.path), "--stream", "999"]) == 2
+    assert "--stream 999: no replay of this run has it; there are 10, 11, 12, " in capsys.readouterr().err
+
+
+def test_nobody_may_want_to_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["why", str(make_run(tmp_path).path)]) == 0
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from bench.timeline.bench_timeline import BARS, Contradictions
 from bench.timeline.scenes import scene
+from reports.errors import RecordError
 from reports.timeline.contradictions import Causality, Contradiction, Messages, causality
 from reports.timeline.global_time import Places
 
@@ -79,6 +80,15 @@ def test_where_no_single_clock_explains_all_none_is_named() -> None:
 
 def test_a_side_that_no_message_limits_is_open() -> None:
     assert causality([between("a", "b", -900)]).shifts_ns == ((710, None), (None, -710))
+
+
+def test_messages_that_cannot_be_are_refused() -> None:
+    two, one = places([0, 1000]), places([5])
+    with pytest.raises(RecordError, match=r"messages from a to b: \(1,\) were sent, \(2,\) came"):
+        Messages("a", "b", one, two)
+    for sender, least_ns in (("b", 0), ("a", -1)):
+        with pytest.raises(RecordError, match=f"messages from {sender} to b: must be of two nodes"):
+            Messages(sender, "b", two, two, least_ns)
 
 
 @pytest.mark.parametrize("known", [[False, True], [True, False]])

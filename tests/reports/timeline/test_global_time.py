@@ -154,6 +154,13 @@ def test_u_grows_with_the_walk_of_the_frequency_between_two_readings() -> None:
     assert places.u_ns[1] == pytest.approx(np.hypot(U_NS, walk_ns), abs=1)
 
 
+def test_a_step_is_measured_by_the_clock_that_made_it() -> None:
+    rate = 1 + 200e-6
+    local_s = [number * rate + (10 if number > 20 else 0) for number in range(40)]
+    [found] = GlobalTime(record(local_s, list(range(40)))).breaks
+    assert found.size_ns == pytest.approx(10 * NS_PER_S, abs=2 * BOUND_NS)
+
+
 def test_a_break_says_when_and_by_how_much() -> None:
     [found] = GlobalTime(record([0, 1, 3], [0, 1, 2])).breaks
     assert found == Break("step", TAI0_NS + NS_PER_S, TAI0_NS + 2 * NS_PER_S, NS_PER_S)
@@ -180,6 +187,10 @@ def test_ticks_that_cannot_become_nanoseconds_are_refused(hz: int, ticks: list[i
         ({"bound_ns": [-1, 0, 0], "u_ns": [0, 0, 0]}, r"clock of n: u_ns\[0\]: must be from 0"),
         ({"u_ns": [1, 2]}, r"clock of n: u_ns: shape \(2,\), must be that of local_ns"),
         ({"tai_ns": [9_000_000, 0, 1]}, r"clock of n: tai_ns\[1\]: before the one before it"),
+        ({"local_ns": [0, 1, 1 << 54]}, "clock of n: local_ns: must be within 104 days"),
+        ({"tai_ns": [1 << 62, 2 + (1 << 62), 3 + (1 << 62)]}, "clock of n: tai_ns: must be within 104 days"),
+        ({"bound_ns": [9, 9, 1 << 60]}, "clock of n: bound_ns: must be within 104 days"),
+        ({"bound_ns": [1 << 60] * 3}, f"clock of n: bound_ns: must be at most {1 << 53}"),
         ({name: list[int]() for name in COLUMNS}, "clock of n: no reading"),
     ],
 )

@@ -77,6 +77,24 @@ def test_an_answer_without_exchanges_is_refused(tmp_path: Path) -> None:
         read_two_way_record(path, "p01")
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (None, r"series\[0\]: expected three integers, found None"),
+        (7, r"series\[0\]: expected three integers, found 7"),
+        ([1, 2], r"series\[0\]: expected three integers"),
+        ([1, True, 2], r"series\[0\]: expected three integers"),
+        ([1 << 63, 0, 1], "series: "),
+        ([1, 0, 1 << 54], "clock of p01: .*bound_ns|u_ns: must be at most"),
+    ],
+)
+def test_an_answer_whose_exchanges_are_none_is_refused(tmp_path: Path, row: Any, message: str) -> None:
+    path = tmp_path / "offset-p01.ndjson"
+    path.write_text(offset_answer([row]))
+    with pytest.raises(RecordError, match=message):
+        read_two_way_record(path, "p01")
+
+
 def _log(folder: Path, *lines: Any, tail: str = "") -> Path:
     path = folder / "bw-timed.log"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines) + tail)
@@ -120,6 +138,7 @@ def test_the_log_of_a_running_service_says_the_servers_time(tmp_path: Path) -> N
         ([READY, {"type": "sync", "at_ticks": 5}], "2: KeyError"),
         ([READY | {"counter_hz": "fast"}], "1: ValueError"),
         ([["no object"]], "1: TypeError"),
+        ([READY, SYNC | {"at_ticks": 1 << 70}], "a line `sync`: "),
     ],
 )
 def test_a_log_that_cannot_serve_is_refused(tmp_path: Path, lines: list[Any], message: str) -> None:
