@@ -15,10 +15,10 @@ from pathlib import Path
 
 from reports.daq_replay.emulation import TARGET_WITNESS
 from reports.daq_replay.evidence import ReplayEvidence, load_replay
-from reports.daq_replay.late_messages import WorstMessage, worst_messages
+from reports.daq_replay.late_messages import WorstMessage, worst_messages, worst_of_each_stream
 from reports.daq_replay.verdict import ReplayResults, stream_uncertainty, witness_time
 from reports.errors import RecordError
-from reports.tools.answers import Miss, WitnessResult, last_result, witness_result
+from reports.tools.answers import WitnessResult, last_result, witness_result
 from reports.units import format_value
 
 BEFORE_NS, AFTER_NS = 50_000_000, 5_000_000
@@ -122,10 +122,10 @@ def excerpts_of(
     late = {each.id: each.misses for each in replay.recv.streams if each.misses and stream in (None, each.id)}
     problems = list(evidence.problems)
     target = _target_witness(folder, problems)
+    found = worst_of_each_stream(replay) if stream is None else worst_messages(replay, stream)
     worst = [
         _excerpt(place, replay, message, target)
-        for number in late
-        for message in worst_messages(replay, number)[: None if stream is not None else 1]
+        for message in found
         if message.received_ns > message.budget_ns
     ]
     missing = sorted({*late} - {each.message.stream for each in worst})
@@ -152,17 +152,11 @@ def _target_witness(folder: Path, problems: list[str]) -> WitnessResult | None:
 def _excerpt(
     place: str, replay: ReplayResults, message: WorstMessage, target: WitnessResult | None
 ) -> Excerpt:
-    [miss] = [
-        each
-        for each in replay.misses
-        if (each.stream, each.sequence) == (message.stream, message.sequence)
-        and each.received_minus_scheduled_ns == message.received_ns
-    ][:1]
-    received_tai_ns = miss.received_local_tai_ns
+    received_tai_ns = replay.recv.start_tai_ns + message.after_start_ns
     due_tai_ns = received_tai_ns - message.received_ns
     stream = replay.recv.stream(message.stream)
     uncertainty, unknown = stream_uncertainty(stream, replay)
-    moments = [*_own(message, stream.producer), *_others(replay, miss, due_tai_ns)]
+    moments = [*_own(message, stream.producer), *_others(replay, message, received_tai_ns)]
     unwatched = ["threads and interrupts of both ends: kernel events were not recorded"]
     if target is not None:
         moments += _taken(target.windows, due_tai_ns, message, "target", "its most urgent thread did not run")
@@ -207,9 +201,10 @@ def _own(message: WorstMessage, producer: int) -> Iterator[Moment]:
     yield Moment(message.received_ns, None, "target", f"its last byte is read{last}")
 
 
-def _others(replay: ReplayResults, held: Miss, due_tai_ns: int) -> Iterator[Moment]:
+def _others(replay: ReplayResults, held: WorstMessage, received_tai_ns: int) -> Iterator[Moment]:
     """Yield other messages over their budgets, or close to them, that were read within the excerpt."""
-    begin_ns, end_ns = due_tai_ns - BEFORE_NS, held.received_local_tai_ns + AFTER_NS
+    due_tai_ns = received_tai_ns - held.received_ns
+    begin_ns, end_ns = due_tai_ns - BEFORE_NS, received_tai_ns + AFTER_NS
     beside = [
         each
         for each in replay.misses

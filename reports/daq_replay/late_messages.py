@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reports.daq_replay.verdict import ReplayResults, witness_time
@@ -109,8 +109,19 @@ def worst_messages(replay: ReplayResults, stream: int | None = None) -> list[Wor
         replay: As it is judged.
         stream: Id of the stream whose messages are wanted, also those close to the budget; None: of all.
     """
+    return _with_held(replay, _rated(replay, stream)[:SHOWN_MAX])
+
+
+def worst_of_each_stream(replay: ReplayResults) -> list[WorstMessage]:
+    """Return the message of each stream that is farthest over its budget, by number of the stream."""
+    first: dict[int, tuple[Miss, int]] = {}
+    for miss, budget_ns in _rated(replay):
+        first.setdefault(miss.stream, (miss, budget_ns))
+    return _with_held(replay, [first[stream] for stream in sorted(first)])
+
+
+def _with_held(replay: ReplayResults, rated: Sequence[tuple[Miss, int]]) -> list[WorstMessage]:
     start_tai_ns = replay.recv.start_tai_ns
-    rated = _rated(replay, stream)[:SHOWN_MAX]
     worst = [_in_stages(miss, budget_ns, start_tai_ns) for miss, budget_ns in rated]
     return [
         replace(each, held_producers=_held_producers(replay, miss, each.to_kernel_ns or each.unsplit_ns or 0))
