@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "events/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "events/session.h"
+
+#define REST ".rest"
+
+int recording_open(struct recording *recording, const struct events_control *control, const char *output)
+{
+	char made[PORT_EVENTS_PATH_BYTES];
+	struct events_control *own;
+	int err = port_events_make_folder(recording->folder);
+
+	if (err)
+		return err;
+	snprintf(recording->output, sizeof(recording->output), "%s", output);
+	err = port_events_create(recording->folder, sizeof(*own), &recording->control_file, made);
+	if (err) {
+		port_events_remove_folder(recording->folder);
+		return err;
+	}
+	own = recording->control = recording->control_file.address;
+	*own = *control;
+	memcpy(own->magic, EVENTS_CONTROL_MAGIC, sizeof(own->magic));
+	own->byte_order = EVENTS_BYTE_ORDER;
+	own->pid = port_events_pid();
+	snprintf(own->output, sizeof(own->output), "%s", output);
+	err = port_events_publish(recording->folder, "control", made);
+	if (err) {
+		port_events_close(&recording->control_file);
+		port_events_remove_folder(recording->folder);
+	}
+	return err;
+}
+
+static bool is_known(const struct recording *recording, const char *path)
+{
+	for (int i = 0; i < recording->drain_count; i++)
+		if (!strcmp(recording->drains[i].path, path))
+			return true;
+	return false;
+}
+
+/* A new program's file of rings. What is wrong with it is said, once, and it is taken away. */
+static int add_rings(struct recording *recording, const char *path, const char *suffix)
+{
+	struct drain *drain;
+	int err;
+
+	if (recording->drain_count == recording->drain_room) {
+		int room = recording->drain_room ? 2 * recording->drain_room : 16;
+		struct drain *more = realloc(recording->drains, (size_t)room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		recording->drains = more;
+		recording->drain_room = room;
+	}
+	drain = &recording->drains[recording->drain_count];
+	err = drain_open(drain, path, recording->output, suffix);
+	if (err == -EBADMSG || err == -EXDEV || err == -EPERM || err == -EEXIST) {
+		fprintf(stderr, "bw-events: %s: %s: left out\n", path, err == -EEXIST ? "its streams' files are there already" : "damaged");
+		recording->refused++;
+		port_events_remove(path);
+		return 0;
+	}
+	if (err)
+		return err;
+	recording->drain_count++;
+	recording->programs++;
+	return drain_clocks(drain);
+}
+
+struct finder {
+	struct recording *recording;
+	const char *suffix;
+};
+
+static int found(void *sink, const char *name)
+{
+	const struct finder *finder = sink;
+	char path[PORT_EVENTS_PATH_BYTES];
+	size_t length = strlen(name), end = strlen(EVENTS_RINGS_SUFFIX);
+
+	if (name[0] == '.' || length <= end || strcmp(name + length - end, EVENTS_RINGS_SUFFIX) != 0)
+		return 0;
+	if (snprintf(path, sizeof(path), "%s/%s", finder->recording->folder, name) >= (int)sizeof(path))
+		return 0;
+	return is_known(finder->recording, path) ? 0 : add_rings(finder->recording, path, finder->suffix);
+}
+
+static void turn_off(struct drain *drain)
+{
+	for (uint32_t point = 0; point < drain->map.header.point_count; point++)
+		__atomic_store_n(&drain->map.wanted[point], 0, __ATOMIC_RELAXED);
+}
+
+static int end_drain(struct recording *recording, int number)
+{
+	struct drain *drain = &recording->drains[number];
+	int err = drain_clocks(drain);
+
+	if (!err)
+		err = drain_end(drain, &recording->lost, &recording->unfinished);
+	drain_close(drain);
+	recording->drains[number] = recording->drains[--recording->drain_count];
+	return err;
+}
+
+static int collect_all(struct recording *recording, bool last, uint64_t *moved_out)
+{
+	int err = 0;
+
+	for (int i = recording->drain_count - 1; !err && i >= 0; i--) {
+		struct drain *drain = &recording->drains[i];
+		/* Asked first: what it wrote before it ended is in the rings then. */
+		bool over = !port_events_is_held(&drain->file, drain->map.header.pid);
+
+		if (last)
+			turn_off(drain);
+		err = drain_move(drain, over || last, moved_out);
+		if (err == -EBADMSG) {
+			fprintf(stderr, "bw-events: %s: damaged while it was recorded: what was whole before is kept\n", drain->path);
+			recording->refused++;
+			err = 0;
+			over = true;
+		}
+		if (!err && (over || last))
+			err = end_drain(recording, i);
+	}
+	return err;
+}
+
+int recording_collect(struct recording *recording, bool last, uint64_t *moved_out)
+{
+	struct finder finder = { recording, "" };
+	uint64_t moved = 0;
+	int err = port_events_list(recording->folder, found, &finder);
+
+	if (!err)
+		err = collect_all(recording, last, &moved);
+	recording->slots += moved;
+	if (moved_out)
+		*moved_out = moved;
+	return err;
+}
+
+int recording_clocks(struct recording *recording)
+{
+	int err = 0;
+
+	for (int i = 0; !err && i < recording->drain_count; i++)
+		err = drain_clocks(&recording->drains[i]);
+	return err;
+}
+
+static int remove_file(void *sink, const char *name)
+{
+	char path[2 * PORT_EVENTS_PATH_BYTES];
+
+	snprintf(path, sizeof(path), "%s/%s", (const char *)sink, name);
+	port_events_remove(path);
+	return 0;
+}
+
+/* New names may come while the folder is read: once more. */
+static void remove_all(char *folder)
+{
+	for (int i = 0; i < 3 && port_events_remove_folder(folder); i++)
+		port_events_list(folder, remove_file, folder);
+}
+
+void recording_close(struct recording *recording)
+{
+	while (recording->drain_count)
+		drain_close(&recording->drains[--recording->drain_count]);
+	free(recording->drains);
+	remove_all(recording->folder);
+	port_events_close(&recording->control_file);
+}
+
+struct saver {
+	const char *folder, *prefix;
+	FILE *told;
+};
+
+static int save_one(void *sink, const char *name)
+{
+	const struct saver *saver = sink;
+	struct recording killed = { .programs = 0 };
+	struct finder finder = { &killed, REST };
+	uint64_t moved = 0;
+
+	if (strncmp(name, saver->prefix, strlen(saver->prefix)) != 0)
+		return 0;
+	if (snprintf(killed.folder, sizeof(killed.folder), "%s/%s", saver->folder, name) >= (int)sizeof(killed.folder) ||
+	    session_control(killed.folder, &killed.control_file, &killed.control))
+		return 0;
+	if (port_events_is_held(&killed.control_file, 0)) {
+		port_events_close(&killed.control_file);
+		return 0;
+	}
+	killed.control->output[EVENTS_OUTPUT_BYTES - 1] = 0;
+	snprintf(killed.output, sizeof(killed.output), "%s", killed.control->output);
+	if (!port_events_list(killed.folder, found, &finder))
+		collect_all(&killed, true, &moved);
+	fprintf(saver->told, "bw-events: a recording was killed: the rest of it, %llu slots of %d programs, is in %s as *" REST STREAM_FILE_SUFFIX "\n",
+		(unsigned long long)moved, killed.programs, killed.output);
+	recording_close(&killed);
+	return 0;
+}
+
+void recording_save_killed(FILE *told)
+{
+	struct saver saver = { .told = told };
+
+	port_events_places(&saver.folder, &saver.prefix);
+	port_events_list(saver.folder, save_one, &saver);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A recording of this machine: its folder in memory, the programs that record into it, their streams' files. */
+#ifndef BW_EVENTS_RECORDING_H
+#define BW_EVENTS_RECORDING_H
+
+#include "events/drain.h"
+
+struct recording {
+	char folder[PORT_EVENTS_PATH_BYTES]; /* empty: none is open */
+	char output[PORT_EVENTS_PATH_BYTES];
+	struct port_events_file control_file;
+	struct events_control *control;
+	struct drain *drains;
+	int drain_count, drain_room;
+	int programs;                        /* that have recorded, or are recording */
+	uint64_t slots, lost, unfinished;    /* of those that have ended */
+	uint32_t refused;                    /* programs that could not */
+};
+
+/**
+ * Make a folder with its `control`, held by this process.
+ *
+ * @param control  streams with name, ring_slots and wanted; the rest is filled in
+ * @return 0 or -errno
+ */
+int recording_open(struct recording *recording, const struct events_control *control, const char *output);
+/**
+ * Collect once what there is, of new programs too; forget those that have ended.
+ *
+ * @param last       the recording ends: programs that go on are turned off
+ * @param moved_out  receives the number of slots that were collected
+ * @return 0; -EIO: a stream's file cannot be written
+ */
+int recording_collect(struct recording *recording, bool last, uint64_t *moved_out);
+/** Write the clocks into all streams' files. @return 0 or -EIO */
+int recording_clocks(struct recording *recording);
+/** Remove the folder; nothing is collected. */
+void recording_close(struct recording *recording);
+
+/** Collect what recordings left whose process was killed, into their own folders, and remove them. @param told  receives a line each */
+void recording_save_killed(FILE *told);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "events/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "port/port_clock.h"
+
+enum { NAMES_TRIED = 1000, READS_TRIED = 1000 };
+
+static int control_check(const struct events_control *control, size_t size_bytes)
+{
+	if (size_bytes < sizeof(*control) || memcmp(control->magic, EVENTS_CONTROL_MAGIC, sizeof(control->magic)) != 0)
+		return -EBADMSG;
+	if (control->byte_order == __builtin_bswap32(EVENTS_BYTE_ORDER))
+		return -EXDEV;
+	if (control->byte_order != EVENTS_BYTE_ORDER || !control->stream_count || control->stream_count > EVENTS_STREAMS_MAX)
+		return -EBADMSG;
+	return 0;
+}
+
+int session_control(const char *folder, struct port_events_file *file, struct events_control **control_out)
+{
+	char path[PORT_EVENTS_PATH_BYTES];
+	struct events_control *control;
+	int err;
+
+	if (snprintf(path, sizeof(path), "%s/control", folder) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	err = port_events_open(path, file);
+	if (err)
+		return err;
+	control = file->address;
+	err = control_check(control, file->size_bytes);
+	if (err)
+		port_events_close(file);
+	else
+		*control_out = control;
+	return err;
+}
+
+/* Copy a stream's list, whole, while somebody may be writing it. */
+static void read_wanted(struct events_control *control, uint32_t stream, char *wanted)
+{
+	for (int i = 0; i < READS_TRIED; i++) {
+		uint32_t before = __atomic_load_n(&control->generation, __ATOMIC_ACQUIRE);
+
+		memcpy(wanted, control->streams[stream].wanted, EVENTS_WANTED_BYTES);
+		wanted[EVENTS_WANTED_BYTES - 1] = 0;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && before == __atomic_load_n(&control->generation, __ATOMIC_RELAXED))
+			return;
+	}
+}
+
+void session_set_wanted(const struct events_map *map, struct events_control *control)
+{
+	static char wanted[EVENTS_STREAMS_MAX][EVENTS_WANTED_BYTES]; /* of the thread that opens, or of bw-events: one at a time */
+	uint32_t streams = map->header.stream_count < control->stream_count ? map->header.stream_count : control->stream_count;
+
+	for (uint32_t stream = 0; stream < streams; stream++)
+		read_wanted(control, stream, wanted[stream]);
+	for (uint32_t point = 0; point < map->header.point_count; point++) {
+		uint8_t bits = 0;
+
+		for (uint32_t stream = 0; stream < streams; stream++)
+			if (events_wanted(wanted[stream], &map->descriptions[point]))
+				bits |= (uint8_t)(1U << stream);
+		__atomic_store_n(&map->wanted[point], bits, __ATOMIC_RELAXED);
+	}
+}
+
+static bool are_distinct(const struct bw_point_description *const *descriptions, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (!strncmp(descriptions[i]->name, descriptions[j]->name, sizeof(descriptions[i]->name)) &&
+			    !strncmp(descriptions[i]->group, descriptions[j]->group, sizeof(descriptions[i]->group)))
+				return false;
+	return true;
+}
+
+static void set_program(char *name, const char *program)
+{
+	size_t length = strlen(program);
+
+	if (length >= EVENTS_NAME_BYTES)
+		length = EVENTS_NAME_BYTES - 1;
+	for (size_t i = 0; i < length; i++)
+		name[i] = strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_", program[i]) ? program[i] : '_';
+	name[length] = 0;
+	if (!length || name[0] == '.')
+		name[0] = '_'; /* names that begin with a dot are of files that are being made */
+}
+
+static void set_header(struct events_header *header, const char *program, uint32_t point_count, const struct events_control *control)
+{
+	uint32_t cpus = port_events_cpus();
+
+	memset(header, 0, sizeof(*header));
+	set_program(header->program, program);
+	header->pid = port_events_pid();
+	header->counter_kind = port_counter_kind();
+	header->counter_hz = header->counter_kind == PORT_COUNTER_NONE ? UINT64_C(1000000000) : port_counter_stated_hz();
+	header->point_count = point_count;
+	header->stream_count = control->stream_count;
+	header->ring_count = cpus > EVENTS_RINGS_MAX ? EVENTS_RINGS_MAX : cpus;
+	for (uint32_t stream = 0; stream < control->stream_count; stream++) {
+		memcpy(header->streams[stream].name, control->streams[stream].name, EVENTS_STREAM_NAME_BYTES);
+		header->streams[stream].ring_slots = control->streams[stream].ring_slots;
+	}
+}
+
+/* Several libraries of a process, and processes of one number in several namespaces, each get a name of their own. */
+static int publish(const char *folder, const struct events_header *header, const char *made)
+{
+	char name[EVENTS_NAME_BYTES + 64];
+	int err = -EEXIST;
+
+	for (int i = 0; err == -EEXIST && i < NAMES_TRIED; i++) {
+		snprintf(name, sizeof(name), "%s.%llu.%d" EVENTS_RINGS_SUFFIX, header->program, (unsigned long long)header->pid, i);
+		err = port_events_publish(folder, name, made);
+	}
+	if (err)
+		port_events_remove(made);
+	return err;
+}
+
+static int fill(const char *folder, const struct bw_point_description *const *descriptions, struct bw_events *events,
+		struct events_control *control, const char *made)
+{
+	struct events_map *map = &events->map;
+	int err;
+
+	/* First all that lies behind the header, whose magic says that it is whole. */
+	for (uint32_t i = 0; i < map->header.point_count; i++)
+		memcpy((uint8_t *)events->file.address + map->header.descriptions_at + i * sizeof(**descriptions), descriptions[i],
+		       sizeof(**descriptions));
+	memcpy(events->file.address, &map->header, sizeof(map->header));
+	err = events_map_check(events->file.address, events->file.size_bytes, map);
+	if (!err)
+		err = publish(folder, &map->header, made);
+	if (!err)
+		session_set_wanted(map, control); /* after it can be found: who changes the lists now sees it, or was before */
+	return err;
+}
+
+static int open_with_control(const char *folder, const char *program, const struct bw_point_description *const *descriptions,
+			     uint32_t count, struct bw_events *events, struct events_control *control)
+{
+	static struct bw_point_description all[EVENTS_POINTS_MAX]; /* as the layout is checked; programs open one after the other */
+	char made[PORT_EVENTS_PATH_BYTES];
+	int err;
+
+	if (!count || count > EVENTS_POINTS_MAX || !are_distinct(descriptions, count))
+		return -EINVAL;
+	for (uint32_t i = 0; i < count; i++)
+		all[i] = *descriptions[i];
+	set_header(&events->map.header, program, count, control);
+	events->counter_kind = events->map.header.counter_kind;
+	err = events_layout(&events->map.header, all);
+	if (!err)
+		err = port_events_create(folder, events->map.header.size_bytes, &events->file, made);
+	if (err)
+		return err;
+	err = fill(folder, descriptions, events, control, made);
+	if (err)
+		port_events_close(&events->file);
+	return err;
+}
+
+int session_open(const char *folder, const char *program, const struct bw_point_description *const *descriptions, uint32_t count,
+		 struct bw_events *events)
+{
+	struct port_events_file file;
+	struct events_control *control;
+	int err = session_control(folder, &file, &control);
+
+	if (err)
+		return err;
+	memset(events, 0, sizeof(*events));
+	err = open_with_control(folder, program, descriptions, count, events, control);
+	if (err) {
+		__atomic_store_n(&control->refused_errno, -err, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&control->refused, 1, __ATOMIC_RELEASE);
+	}
+	port_events_close(&file);
+	return err;
+}
+
+void session_attach(struct bw_events *events, struct bw_point *const *points, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		points[i]->events = events;
+		points[i]->number = i;
+	}
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < count; i++)
+		points[i]->on = &events->map.wanted[i];
+}

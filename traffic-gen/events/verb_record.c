@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time_units.h"
+#include "config/options.h"
+#include "events/binary.h"
+#include "events/recording.h"
+#include "events/verbs.h"
+#include "port/port.h"
+#include "port/port_wait.h"
+
+#define TOOL "bw-events record"
+
+#define LOOK_NS (2 * NS_PER_MS)
+#define IDLE_LOOK_NS (20 * NS_PER_MS)
+#define CLOCKS_NS NS_PER_S
+#define END_NS (5 * NS_PER_S)
+#define STREAM_NAME "all"
+
+enum { PATTERNS_MAX = 256 };
+
+struct arguments {
+	const char *output;
+	int64_t ring_kib, seconds;
+	struct option_texts points;
+	const char *texts[PATTERNS_MAX];
+	char **program; /* NULL: none, those that are started with BW_EVENTS */
+};
+
+/* What comes behind "--" is the program's own. */
+static int arguments_parse(struct arguments *arguments, int argc, char **argv)
+{
+	const struct option options[] = {
+		{ "output", OPTION_TEXT, &arguments->output, 0, 0, "FOLDER", "where the streams' files go; is made", false },
+		{ "points", OPTION_TEXTS, &arguments->points, 0, 0, "NAME", "GROUP or GROUP.NAME, with * and ?; -NAME: all but that; may be repeated (*)", false },
+		{ "ring-kib", OPTION_INT, &arguments->ring_kib, 8, INT64_C(1) * EVENTS_SLOTS_MAX * EVENTS_SLOT_BYTES / 1024, "N", "room for each processor and program (4096)", false },
+		{ "seconds", OPTION_INT, &arguments->seconds, 1, 86400, "N", "end after so long", false },
+		{ 0 },
+	};
+	const struct command command = {
+		TOOL, "--output FOLDER [options] [-- PROGRAM [ARGUMENT...]]",
+		"Record events of PROGRAM, and of all that it starts, until it ends; without it, of all programs that are started with the\n"
+		"variable BW_EVENTS, whose value is printed, until Ctrl-C. `bw-events on` and `off` change what is recorded meanwhile.\n"
+		"A file for each program: FOLDER/NAME.PID.N." STREAM_NAME STREAM_FILE_SUFFIX ".\n"
+		"Exit codes: 0 done; 2 bad input, also: PROGRAM has points, but none of these names; 3 nothing can be recorded here;\n"
+		"4 events were lost, or nothing was recorded; 5 PROGRAM failed, or the files could not be written.\n",
+		options, 0, 0,
+	};
+	const char *none[1];
+	int own = 1;
+
+	while (own < argc && strcmp(argv[own], "--") != 0)
+		own++;
+	if (own < argc && argv[own + 1])
+		arguments->program = argv + own + 1;
+	own = options_parse(&command, own, argv, none);
+	if (own < 0)
+		return options_exit_code(own);
+	if (!arguments->output) {
+		fprintf(stderr, TOOL ": give --output FOLDER\n");
+		return EXIT_BAD_INPUT;
+	}
+	return -1;
+}
+
+/* Where the program's file tells its points, names that fit none of them are a mistake. A script, or a name in PATH, does not tell. */
+static bool names_fit(const struct arguments *arguments, const char *wanted)
+{
+	struct bw_point_description *points;
+	int64_t count = arguments->program ? binary_points(arguments->program[0], &points) : 0;
+	bool fits = count <= 0;
+
+	for (int64_t i = 0; i < count && !fits; i++)
+		fits = events_wanted(wanted, &points[i]);
+	if (count > 0)
+		free(points);
+	if (!fits)
+		fprintf(stderr, TOOL ": %s has %" PRId64 " points, none of these names; see: bw-events list %s\n", arguments->program[0], count,
+			arguments->program[0]);
+	return fits;
+}
+
+static int set_control(const struct arguments *arguments, struct events_control *control)
+{
+	static const char *const all[] = { "*" };
+	int64_t slots = EVENTS_SLOTS_MIN;
+	int count = arguments->points.count;
+
+	while (slots * EVENTS_SLOT_BYTES < arguments->ring_kib * 1024)
+		slots *= 2;
+	memset(control, 0, sizeof(*control));
+	control->stream_count = 1;
+	strcpy(control->streams[0].name, STREAM_NAME);
+	control->streams[0].ring_slots = (uint32_t)slots;
+	/* All but those: where the first name takes something away, the rest is wanted. */
+	if ((!count || arguments->texts[0][0] == '-') && wanted_add(TOOL, control->streams[0].wanted, all, 1, '+'))
+		return EXIT_BAD_INPUT;
+	if (wanted_add(TOOL, control->streams[0].wanted, arguments->texts, count, '+'))
+		return EXIT_BAD_INPUT;
+	return names_fit(arguments, control->streams[0].wanted) ? EXIT_DONE : EXIT_BAD_INPUT;
+}
+
+struct run {
+	int64_t pid;             /* 0: no program, or it has ended */
+	int64_t end_monotonic_ns, kill_monotonic_ns; /* 0: never */
+	int code;                /* of the program */
+	bool over;
+};
+
+/* Wait and look: a signal, the time that was asked for, or the program's end. */
+static void look(struct run *run, struct waiter *waiter, int64_t wait_ns)
+{
+	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	int event = waiter_wait(waiter, now_monotonic_ns + wait_ns, NULL);
+	bool ends = event == WAIT_END || event < 0 || (run->end_monotonic_ns && now_monotonic_ns >= run->end_monotonic_ns);
+
+	if (run->pid && port_events_ended(run->pid, &run->code)) {
+		run->pid = 0;
+		run->over = true;
+	}
+	if (!run->pid) {
+		run->over |= ends;
+	} else if (run->kill_monotonic_ns) {
+		run->over |= now_monotonic_ns >= run->kill_monotonic_ns; /* it does not end: its points are turned off */
+	} else if (ends) {
+		port_events_terminate(run->pid);
+		run->kill_monotonic_ns = now_monotonic_ns + END_NS;
+	}
+}
+
+static int record(struct recording *recording, struct run *run, struct waiter *waiter)
+{
+	int64_t clocks_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + CLOCKS_NS;
+	int err = 0;
+
+	while (!err && !run->over) {
+		uint64_t moved;
+
+		err = recording_collect(recording, false, &moved);
+		if (!err && port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= clocks_monotonic_ns) {
+			err = recording_clocks(recording);
+			clocks_monotonic_ns += CLOCKS_NS;
+		}
+		look(run, waiter, moved ? LOOK_NS : IDLE_LOOK_NS);
+	}
+	return err ? err : recording_collect(recording, true, NULL);
+}
+
+static int tell(const struct recording *recording, const struct run *run, int err)
+{
+	uint32_t refused = recording->refused + __atomic_load_n(&recording->control->refused, __ATOMIC_ACQUIRE);
+
+	fprintf(stderr, TOOL ": %d programs, %" PRIu64 " slots of 32 bytes, %" PRIu64 " events lost, %" PRIu64 " unfinished, in %s\n",
+		recording->programs, recording->slots, recording->lost, recording->unfinished, recording->output);
+	if (refused)
+		fprintf(stderr, TOOL ": %" PRIu32 " programs could not record: %s\n", refused,
+			strerror(recording->control->refused_errno ? recording->control->refused_errno : EBADMSG));
+	if (err) {
+		fprintf(stderr, TOOL ": %s: %s\n", recording->output, strerror(-err));
+		return EXIT_FAULT;
+	}
+	if (run->code) {
+		fprintf(stderr, TOOL ": the program ended with %d\n", run->code);
+		return EXIT_FAULT;
+	}
+	return refused || recording->lost || !recording->slots ? EXIT_INVALID : EXIT_DONE;
+}
+
+/* The folder is there; whatever comes, it is removed. */
+static int run_program(const struct arguments *arguments, struct recording *recording, struct waiter *waiter)
+{
+	struct run run = { .end_monotonic_ns = 0 };
+	int err;
+
+	if (arguments->seconds)
+		run.end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + arguments->seconds * NS_PER_S;
+	if (!arguments->program) {
+		printf("BW_EVENTS=%s\n", recording->folder);
+		fflush(stdout);
+	} else {
+		err = port_events_start(recording->folder, arguments->program, &run.pid);
+		if (err) {
+			fprintf(stderr, TOOL ": %s: %s\n", arguments->program[0], strerror(-err));
+			return EXIT_BAD_INPUT;
+		}
+	}
+	return tell(recording, &run, record(recording, &run, waiter));
+}
+
+int verb_record(int argc, char **argv)
+{
+	static struct events_control control;
+	static struct arguments arguments = { .ring_kib = 4096 };
+	struct recording recording = { .programs = 0 };
+	char output[PORT_EVENTS_PATH_BYTES];
+	struct waiter waiter;
+	int code, err;
+
+	arguments.points = (struct option_texts){ arguments.texts, PATTERNS_MAX, 0 };
+	code = arguments_parse(&arguments, argc, argv);
+	if (code < 0)
+		code = set_control(&arguments, &control);
+	if (code != EXIT_DONE)
+		return code;
+	err = port_events_output(arguments.output, output);
+	if (err) {
+		fprintf(stderr, TOOL ": --output %s: %s\n", arguments.output, strerror(-err));
+		return EXIT_BAD_INPUT;
+	}
+	recording_save_killed(stderr);
+	err = waiter_open(&waiter, false);
+	if (!err)
+		err = recording_open(&recording, &control, output);
+	if (err) {
+		fprintf(stderr, TOOL ": %s\n", strerror(-err));
+		waiter_close(&waiter);
+		return EXIT_CAPABILITY;
+	}
+	code = run_program(&arguments, &recording, &waiter);
+	recording_close(&recording);
+	waiter_close(&waiter);
+	return code;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* on, off, show: of a recording that runs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "config/options.h"
+#include "events/session.h"
+#include "events/verbs.h"
+
+enum { PATTERNS_MAX = 256 };
+
+struct search {
+	const char *folder, *prefix;
+	char found[PORT_EVENTS_PATH_BYTES];
+	int count;
+};
+
+static int look_at(void *sink, const char *name)
+{
+	struct search *search = sink;
+	char path[PORT_EVENTS_PATH_BYTES];
+	struct port_events_file file;
+	struct events_control *control;
+
+	if (strncmp(name, search->prefix, strlen(search->prefix)) != 0 ||
+	    snprintf(path, sizeof(path), "%s/%s", search->folder, name) >= (int)sizeof(path) || session_control(path, &file, &control))
+		return 0;
+	if (port_events_is_held(&file, 0)) {
+		snprintf(search->found, sizeof(search->found), "%s", path);
+		search->count++;
+	}
+	port_events_close(&file);
+	return 0;
+}
+
+/* The recording that is meant: named, or the only one. Returns an exit code. */
+static int find(const char *tool, const char *named, char folder[PORT_EVENTS_PATH_BYTES])
+{
+	struct search search = { .count = 0 };
+
+	if (named) {
+		snprintf(folder, PORT_EVENTS_PATH_BYTES, "%s", named);
+		return EXIT_DONE;
+	}
+	port_events_places(&search.folder, &search.prefix);
+	port_events_list(search.folder, look_at, &search);
+	if (search.count == 1) {
+		snprintf(folder, PORT_EVENTS_PATH_BYTES, "%s", search.found);
+		return EXIT_DONE;
+	}
+	fprintf(stderr, search.count ? "%s: %d recordings run: name one by --folder\n" : "%s: no recording runs\n", tool, search.count);
+	return search.count ? EXIT_BAD_INPUT : EXIT_CAPABILITY;
+}
+
+static int open_control(const char *tool, const char *named, char folder[PORT_EVENTS_PATH_BYTES], struct port_events_file *file,
+			struct events_control **control)
+{
+	int code = find(tool, named, folder), err;
+
+	if (code != EXIT_DONE)
+		return code;
+	err = session_control(folder, file, control);
+	if (err)
+		fprintf(stderr, "%s: %s: %s\n", tool, folder, err == -EBADMSG ? "no recording, or damaged" : strerror(-err));
+	return err ? EXIT_BAD_INPUT : EXIT_DONE;
+}
+
+/* Called for each program's file of rings. */
+typedef void each_program(void *sink, const struct events_map *map);
+
+struct walk {
+	const char *folder;
+	each_program *each;
+	void *sink;
+};
+
+static int walk_one(void *sink, const char *name)
+{
+	const struct walk *walk = sink;
+	size_t length = strlen(name), end = strlen(EVENTS_RINGS_SUFFIX);
+	char path[2 * PORT_EVENTS_PATH_BYTES];
+	struct port_events_file file;
+	struct events_map map;
+
+	if (name[0] == '.' || length <= end || strcmp(name + length - end, EVENTS_RINGS_SUFFIX) != 0)
+		return 0;
+	snprintf(path, sizeof(path), "%s/%s", walk->folder, name);
+	if (port_events_open(path, &file))
+		return 0; /* it has just ended */
+	if (!events_map_check(file.address, file.size_bytes, &map))
+		walk->each(walk->sink, &map);
+	port_events_close(&file);
+	return 0;
+}
+
+struct change {
+	struct events_control *control;
+	const char *pattern_line; /* of one pattern, "+GROUP.NAME\n" */
+	uint64_t points;          /* that fit it, in all programs */
+	int programs;
+};
+
+static void apply(void *sink, const struct events_map *map)
+{
+	struct change *change = sink;
+
+	change->programs++;
+	for (uint32_t point = 0; point < map->header.point_count; point++)
+		change->points += events_wanted(change->pattern_line, &map->descriptions[point]);
+	session_set_wanted(map, change->control);
+}
+
+/* First the list, for programs that start from now on, then those that run. */
+static int change_all(const char *tool, const char *folder, struct events_control *control, const char *const *patterns, int count,
+		      char sign)
+{
+	static char wanted[EVENTS_WANTED_BYTES], lines[EVENTS_WANTED_BYTES];
+	struct change change = { control, lines, 0, 0 };
+	struct walk walk = { folder, apply, &change };
+
+	for (uint32_t stream = 0; stream < control->stream_count; stream++) {
+		memcpy(wanted, control->streams[stream].wanted, sizeof(wanted));
+		wanted[sizeof(wanted) - 1] = 0;
+		if (wanted_add(tool, wanted, patterns, count, sign))
+			return EXIT_BAD_INPUT;
+		__atomic_fetch_add(&control->generation, 1, __ATOMIC_SEQ_CST);
+		memcpy(control->streams[stream].wanted, wanted, sizeof(wanted));
+		__atomic_fetch_add(&control->generation, 1, __ATOMIC_SEQ_CST);
+	}
+	if (wanted_add(tool, lines, patterns, count, '+'))
+		return EXIT_BAD_INPUT;
+	for (char *line = lines; *line; line += strcspn(line, "\n") + 1)
+		*line = '+';
+	port_events_list(folder, walk_one, &walk);
+	printf("%" PRIu64 " points of %d programs, and of those that start from now on\n", change.points, change.programs);
+	if (!change.points && change.programs) {
+		fprintf(stderr, "%s: no point of these names in the programs that run\n", tool);
+		return EXIT_INVALID;
+	}
+	return EXIT_DONE;
+}
+
+static int turn(int argc, char **argv, const char *tool, char sign)
+{
+	const char *named = NULL, *patterns[PATTERNS_MAX];
+	const struct option options[] = {
+		{ "folder", OPTION_TEXT, &named, 0, 0, "FOLDER", "of the recording, as `record` prints it; not needed while one runs", false },
+		{ 0 },
+	};
+	const struct command command = {
+		tool, "NAME... [--folder FOLDER]",
+		"NAME: GROUP or GROUP.NAME, with * and ?. In programs that run, and in those that start from now on.\n"
+		"Exit codes: 0 done; 2 bad input; 3 no recording runs; 4 no program that runs has such a point.\n",
+		options, 1, PATTERNS_MAX,
+	};
+	char folder[PORT_EVENTS_PATH_BYTES];
+	struct port_events_file file;
+	struct events_control *control;
+	int count = options_parse(&command, argc, argv, patterns), code;
+
+	if (count < 0)
+		return options_exit_code(count);
+	code = open_control(tool, named, folder, &file, &control);
+	if (code != EXIT_DONE)
+		return code;
+	code = change_all(tool, folder, control, patterns, count, sign);
+	port_events_close(&file);
+	return code;
+}
+
+int verb_on(int argc, char **argv)
+{
+	return turn(argc, argv, "bw-events on", '+');
+}
+
+int verb_off(int argc, char **argv)
+{
+	return turn(argc, argv, "bw-events off", '-');
+}
+
+static void print_program(void *sink, const struct events_map *map)
+{
+	struct json *json = sink;
+
+	json_object_open(json, NULL);
+	json_string(json, "program", map->header.program);
+	json_uint(json, "pid", map->header.pid);
+	json_array_open(json, "streams");
+	for (uint32_t stream = 0; stream < map->header.stream_count; stream++) {
+		uint64_t slots = 0, lost = 0;
+
+		for (uint32_t ring = 0; ring < map->header.ring_count; ring++) {
+			const struct events_ring *at = &map->rings[stream * map->header.ring_count + ring];
+
+			slots += __atomic_load_n(&at->head, __ATOMIC_RELAXED);
+			lost += __atomic_load_n(&at->lost, __ATOMIC_RELAXED);
+		}
+		json_object_open(json, NULL);
+		json_string(json, "stream", map->header.streams[stream].name);
+		json_uint(json, "slots", slots);
+		json_uint(json, "lost", lost);
+		json_object_close(json);
+	}
+	json_array_close(json);
+	json_array_open(json, "on");
+	for (uint32_t point = 0; point < map->header.point_count; point++) {
+		char full[sizeof(map->descriptions->group) + sizeof(map->descriptions->name) + 2];
+
+		if (!__atomic_load_n(&map->wanted[point], __ATOMIC_RELAXED))
+			continue;
+		snprintf(full, sizeof(full), "%s.%s", map->descriptions[point].group, map->descriptions[point].name);
+		json_string(json, NULL, full);
+	}
+	json_array_close(json);
+	json_object_close(json);
+	json_line_end(json);
+}
+
+int verb_show(int argc, char **argv)
+{
+	static const char tool[] = "bw-events show";
+	const char *named = NULL, *none[1];
+	const struct option options[] = {
+		{ "folder", OPTION_TEXT, &named, 0, 0, "FOLDER", "of the recording, as `record` prints it; not needed while one runs", false },
+		{ 0 },
+	};
+	const struct command command = {
+		tool, "[--folder FOLDER]",
+		"The programs of a recording that runs, one JSON object a line: slots handed out, events lost, points that are on.\n"
+		"Exit codes: 0 done; 2 bad input; 3 no recording runs.\n",
+		options, 0, 0,
+	};
+	char folder[PORT_EVENTS_PATH_BYTES];
+	struct port_events_file file;
+	struct events_control *control;
+	struct json json;
+	struct walk walk = { folder, print_program, &json };
+	int parsed = options_parse(&command, argc, argv, none), code;
+
+	if (parsed < 0)
+		return options_exit_code(parsed);
+	code = open_control(tool, named, folder, &file, &control);
+	if (code != EXIT_DONE)
+		return code;
+	json_init(&json, stdout);
+	port_events_list(folder, walk_one, &walk);
+	port_events_close(&file);
+	return exit_code_if_written(tool, EXIT_DONE);
+}
