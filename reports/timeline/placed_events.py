@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,8 @@ Axis = Literal["tai", "monotonic"]
 """`tai`: ns of TAI since 1970; `monotonic`: ns since the start of the one machine whose events these are."""
 OWN_COLUMNS = ("tai_ns", "earliest_ns", "latest_ns", "u_ns", "duration_ns", "name", "tag")
 TEXT_MAX_BYTES = 1 << 16
+MERGED_AT_ONCE = 1 << 16
+"""Events."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _NONE = np.empty(0, np.int64)
 
@@ -205,8 +208,25 @@ def merged_order(tracks: Sequence[Track] | Sequence[Times]) -> Times:
         Numbers of events, those of all tracks behind each other, shape (n,).
     """
     times = [each.tai_ns if isinstance(each, Track) else each for each in tracks]
-    # Runs that ascend are what this sort is fast with: it merges them.
-    return np.argsort(np.concatenate([_NONE, *times]), kind="stable")
+    n = sum(each.size for each in times)
+    if n <= MERGED_AT_ONCE or any((each[1:] < each[:-1]).any() for each in times):
+        return np.argsort(np.concatenate([_NONE, *times]), kind="stable")
+    # Between two times of the longest track lies little enough of all of them to stay in the cache.
+    longest = max(times, key=len)
+    step = max(1, MERGED_AT_ONCE // len(times))
+    cuts = longest[step::step]
+    places = np.stack([np.searchsorted(each, cuts) for each in times], 1)
+    sizes = np.array([each.size for each in times])
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    order, at = np.empty(n, np.int64), 0
+    for begin, end in pairwise([0 * sizes, *places, sizes]):
+        parts = [each[a:b] for each, a, b in zip(times, begin, end, strict=True)]
+        own = np.argsort(np.concatenate(parts), kind="stable")
+        behind = np.cumsum(end - begin)  # of the part that an event is of, and so of its track
+        track = np.searchsorted(behind, own, side="right")
+        order[at : at + own.size] = own + (first + begin - behind + (end - begin))[track]
+        at += own.size
+    return order
 
 
 def placed_track(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from reports.errors import RecordError
+from reports.timeline import placed_events
 from reports.timeline.global_time import Places
 from reports.timeline.placed_events import Flows, Timeline, merged_order, placed_track
 from tests.reports.timeline.placed_sample import drawn_timeline
@@ -18,6 +19,19 @@ def test_tracks_merge_into_one_order_and_of_one_time_the_earlier_track_is_first(
     times = [np.array([1, 5, 5, 9]), np.array([5, 6]), np.array([], np.int64), np.array([0, 5])]
     assert merged_order(times).tolist() == [6, 0, 1, 2, 4, 7, 5, 3]
     assert merged_order([]).size == 0
+
+
+@pytest.mark.parametrize("at_once", [2, 5, 64])
+def test_the_order_is_the_same_however_many_are_merged_at_once(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(2)
+    ascending = [np.sort(rng.integers(0, 90, n)) for n in (100, 0, 37, 250)]
+    backwards = [*ascending[:3], ascending[3][::-1]]
+    monkeypatch.setattr(placed_events, "MERGED_AT_ONCE", at_once)
+    for times in (ascending, backwards):
+        expected = np.argsort(np.concatenate(times), kind="stable")
+        assert merged_order(times).tolist() == expected.tolist()
 
 
 def test_merging_a_drawn_timeline_gives_what_sorting_pairs_gives() -> None:
