@@ -2,7 +2,8 @@
 """`python -m reports`: render, finish, verify and show run folders, and make dossiers of them.
 
 Exit codes: 0 done; 1 `verify` found a difference, `stall` another reason, `clock-log` no offset, a
-run of a dossier has changed; 2 bad input (one line on stderr); 4 a run of a dossier did not come to its end.
+run of a dossier has changed; 2 bad input (one line on stderr); 3 what an
+export needs is missing; 4 a run of a dossier did not come to its end.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from reports.dossier.errors import DossierError
 from reports.dossier.sign_command import add_sign
 from reports.dossier.verify import differences, is_accepted, is_dossier, signatures
 from reports.durable import replace_file
-from reports.errors import ReportError, RunFolderError
+from reports.errors import MissingCapabilityError, ReportError, RunFolderError
 from reports.page.compared import pages_differ
 from reports.page.model import gather_run
 from reports.page.not_passed import not_passed
@@ -40,6 +41,7 @@ from reports.run.integrity import SUMS, changed_files, read_sums, sha256_file
 from reports.run.outcome import BAD_INPUT, NEXT_STEPS, outcome_of
 from reports.run.seal import SEAL, bench_key, fingerprint, key_file
 from reports.run.selected import SKIPPED, State
+from reports.timeline.export_command import add_timeline
 from reports.units import format_value
 
 PIPE_CLOSED = 128 + 13
@@ -99,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_sign(commands)
     add_clock_log(commands)
     add_why(commands)
+    add_timeline(commands)
     schema = commands.add_parser("schema", help="write measurement.schema.json from the dataclasses")
     schema.set_defaults(action=_schema)
     options = parser.parse_args(arguments)
@@ -130,7 +133,7 @@ def _refused(error: ReportError | OSError, where: str = "") -> int:
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
     print(f"reports: {text if where in text else f'{where}: {text}'}", file=sys.stderr)
-    return error.exit_code if isinstance(error, DossierError) else BAD_INPUT
+    return error.exit_code if isinstance(error, DossierError | MissingCapabilityError) else BAD_INPUT
 
 
 def _render(options: argparse.Namespace) -> int:

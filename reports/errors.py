@@ -16,3 +16,9 @@ class RunFolderError(ReportError):
 
 class RequirementsError(ReportError):
     """Say that a file of requirements cannot be read, or that two of them contradict each other."""
+
+
+class MissingCapabilityError(ReportError):
+    """Say that something of this machine is missing, and how to get it."""
+
+    exit_code = 3

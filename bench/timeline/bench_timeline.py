@@ -16,24 +16,35 @@ shift_found_share       scenes in which one node's readings are wrong by more th
                         the way allow, that are called contradictory for certain
 shift_named_share       of those with three nodes and more: that node, and no other one, is named
 small_shift_certain     scenes with a shift below the least way alone that are called so
-place_1e7_s             time in which 10^7 events of four nodes are placed and brought into one order
+place_1e7_s             median time in which 10^7 events of four nodes are placed and brought into one order,
+                        and the messages between them looked through for contradictions; from arrays in memory
+babeltrace2_s           median time in which babeltrace2 reads the same events from a trace of ours, in CTF,
+                        merges them and throws them away (its own start and the decoding are in it)
+babeltrace2_ratio       the former by the latter, by turns
+peak_memory_bytes       largest resident memory of a process that does the former, and has made its events
 """
 
 from __future__ import annotations
 
+import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from bench.lab.options import Options, takes
-from bench.lab.report import Bar, publish, say
+from bench.lab.processes import answer_of
+from bench.lab.report import RUNS_MIN, Bar, alternate, median_ratio, publish, say
+from bench.timeline.many_events import EVENTS
 from bench.timeline.scenes import LEAST_WAY_NS, SimulatedNode, messages, scene
 from reports.timeline.contradictions import Messages, causality
 from reports.timeline.global_time import GlobalTime
 
 SCENES = 500
-NODES, EVENTS = 4, 10_000_000
 BARS = {
     "inside_u_share": Bar(0.95, at_least=True),
     "outside_bound": Bar(0),
@@ -45,6 +56,8 @@ BARS = {
     "shift_found_share": Bar(1.0, at_least=True),
     "shift_named_share": Bar(0.99, at_least=True),
     "small_shift_certain": Bar(0),
+    "babeltrace2_ratio": Bar(0.5),
+    "peak_memory_bytes": Bar(2e9),
 }
 
 
@@ -135,24 +148,36 @@ def _most_ns(each: Messages) -> int:
     return int(sum_ns[each.sent.known & each.received.known].max())
 
 
-def place_many() -> float:
-    """Return how long it takes to place 10^7 events of four nodes, and to bring them into one order; in s."""
-    rng = np.random.default_rng(1)
-    nodes = [node for seed in range(NODES) for node in scene(seed)][:NODES]
-    locals_ns = [
-        rng.integers(node.record.local_ns.min(), node.record.local_ns.max(), EVENTS // NODES)
-        for node in nodes
-    ]
-    begin = time.perf_counter()
-    places = [
-        GlobalTime(node.record).place(local_ns) for node, local_ns in zip(nodes, locals_ns, strict=True)
-    ]
-    order = np.argsort(np.concatenate([each.tai_ns for each in places]), kind="stable")
-    assert order.size == EVENTS
-    return time.perf_counter() - begin
+def place_many(runs: int) -> tuple[dict[str, float], dict[str, list[float]]]:
+    """Return the figures of 10^7 events, ours and babeltrace2's by turns, and the seconds of each run."""
+    argv = [sys.executable, "-m", "bench.timeline.many_events"]
+    peaks: list[float] = []
+
+    def ours() -> float:
+        answer = answer_of(argv)
+        assert answer["events"] == EVENTS
+        peaks.append(answer["peak_bytes"])
+        return answer["took_s"]
+
+    def theirs(trace: Path) -> float:
+        begin = time.perf_counter()
+        subprocess.run(["babeltrace2", "--output-format=dummy", str(trace)], check=True)
+        return time.perf_counter() - begin
+
+    with TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace"
+        answer_of([*argv, str(trace)])
+        took_s = alternate({"ours": ours, "babeltrace2": lambda: theirs(trace)}, runs)
+    figures = {
+        "place_1e7_s": statistics.median(took_s["ours"]),
+        "babeltrace2_s": statistics.median(took_s["babeltrace2"]),
+        "babeltrace2_ratio": median_ratio(took_s["ours"], took_s["babeltrace2"]),
+        "peak_memory_bytes": max(peaks),
+    }
+    return figures, took_s
 
 
-@takes(scenes=(SCENES, "scenes"), seed=(0, "of the first one"))
+@takes(scenes=(SCENES, "scenes"), seed=(0, "of the first one"), runs=(RUNS_MIN, "turns with 10^7 events"))
 def main(options: Options) -> int:
     """Run the benchmark."""
     tally, contradictions = Tally(), Contradictions()
@@ -161,6 +186,8 @@ def main(options: Options) -> int:
         for node in nodes:
             tally.add(node)
         contradictions.add(nodes, seed)
-    figures = tally.figures() | contradictions.figures() | {"place_1e7_s": place_many()}
+    many, took_s = place_many(options.runs)
+    figures = tally.figures() | contradictions.figures() | many
     say(f"{tally.events} events of {len(tally.error_by_u)} nodes, {tally.steps} of them with a step")
-    return publish("timeline", figures, BARS, {"scenes": options.scenes, "seed": options.seed})
+    detail = {"scenes": options.scenes, "seed": options.seed, "runs_s": took_s}
+    return publish("timeline", figures, BARS, detail)

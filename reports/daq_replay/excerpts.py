@@ -89,14 +89,14 @@ def excerpts_of_run(run: Path, stream: int | None = None) -> list[ReplayExcerpts
     """
     found = [
         excerpts_of(folder, folder.relative_to(run / "evidence").as_posix(), load_replay(folder), stream)
-        for folder in _replays(run)
+        for folder in replays_of_run(run)
     ]
     worst = sorted((each for replay in found for each in replay.worst), key=lambda each: -each.over_share)
     shown = {id(each) for each in worst[:EXCERPTS_MAX]}
     return [replace(each, worst=tuple(one for one in each.worst if id(one) in shown)) for each in found]
 
 
-def _replays(run: Path) -> Iterator[Path]:
+def replays_of_run(run: Path) -> Iterator[Path]:
     """Yield the replays from which verdicts follow; a check of the bench delays messages on purpose."""
     for capability in REPLAYS:
         for file in sorted((run / "evidence" / capability).rglob("recv.ndjson")):
@@ -121,7 +121,7 @@ def excerpts_of(
         return ReplayExcerpts(place, None, frozenset(), (), (str(error),))
     late = {each.id: each.misses for each in replay.recv.streams if each.misses and stream in (None, each.id)}
     problems = list(evidence.problems)
-    target = _target_witness(folder, problems)
+    target = target_witness(folder, problems)
     found = worst_of_each_stream(replay) if stream is None else worst_messages(replay, stream)
     worst = [
         _excerpt(place, replay, message, target)
@@ -138,7 +138,8 @@ def excerpts_of(
     return ReplayExcerpts(place, late, streams, tuple(worst), tuple(problems))
 
 
-def _target_witness(folder: Path, problems: list[str]) -> WitnessResult | None:
+def target_witness(folder: Path, problems: list[str]) -> WitnessResult | None:
+    """Return what the witness in the target saw; None: there is none, or a problem more."""
     path = folder / TARGET_WITNESS
     if not path.exists():
         return None

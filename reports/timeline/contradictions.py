@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 
 from reports.errors import RecordError
-from reports.timeline.global_time import Places, Reals
+from reports.timeline.clock_record import Times
+from reports.timeline.global_time import CHUNK, Places, Reals
 
 Weight = Literal["certain", "likely"]
 LIKELY_SHARE = 0.05
@@ -33,6 +34,8 @@ class Messages:
         sent: Places of the sending, shape (n,).
         received: Places of the receipt, shape (n,), message by message.
         least_ns: What the way takes at least, from the bench's wiring; 0: it is not known.
+        matched: Numbers of the messages' events in `sent` and in `received`, shape (m,) each, where these are
+            all places of a node; None: they are those of the messages alone.
     """
 
     sender: str
@@ -40,14 +43,17 @@ class Messages:
     sent: Places
     received: Places
     least_ns: int = 0
+    matched: tuple[Times, Times] | None = None
 
     def __post_init__(self) -> None:
         """Check that both ends are those of the same messages; raises RecordError."""
         name = f"messages from {self.sender} to {self.receiver}"
-        if self.sent.tai_ns.shape != self.received.tai_ns.shape or self.sent.tai_ns.ndim != 1:
-            raise RecordError(
-                f"{name}: {self.sent.tai_ns.shape} were sent, {self.received.tai_ns.shape} came"
-            )
+        sent, received = self.matched or (self.sent.tai_ns, self.received.tai_ns)
+        if sent.shape != received.shape or sent.ndim != 1:
+            raise RecordError(f"{name}: {sent.shape} were sent, {received.shape} came")
+        for numbers, places in zip(self.matched or (), (self.sent, self.received), strict=False):
+            if numbers.size and not 0 <= numbers.min() <= numbers.max() < places.tai_ns.size:
+                raise RecordError(f"{name}: matched: no such event")
         if self.sender == self.receiver or self.least_ns < 0:
             raise RecordError(f"{name}: must be of two nodes, with a way of 0 ns and more")
 
@@ -125,11 +131,19 @@ def causality(directions: Sequence[Messages]) -> Causality:
 def _slack(messages: Messages, weight: Weight) -> Reals:
     """Return by how much each message is not too early, in ns; below 0: it is."""
     sent, received = messages.sent, messages.received
-    known = sent.known & received.known
-    if weight == "certain":
-        return (received.latest_ns - sent.earliest_ns)[known].astype(np.float64) - messages.least_ns
-    u_ns = (sent.u_ns + received.u_ns)[known]  # the ways to two nodes may be asymmetric against each other
-    return (received.tai_ns - sent.tai_ns)[known].astype(np.float64) + u_ns - messages.least_ns
+    n = messages.matched[0].size if messages.matched else sent.known.size
+    slack, found = np.empty(n), 0
+    for begin in range(0, n, CHUNK):
+        part = slice(begin, begin + CHUNK)
+        out, back = (each[part] for each in messages.matched) if messages.matched else (part, part)
+        if weight == "certain":
+            own_ns = received.latest_ns[back] - sent.earliest_ns[out]
+        else:  # the ways to two nodes may be asymmetric against each other
+            own_ns = received.tai_ns[back] - sent.tai_ns[out] + sent.u_ns[out] + received.u_ns[back]
+        own_ns = own_ns[sent.known[out] & received.known[back]]
+        slack[found : found + own_ns.size] = own_ns - messages.least_ns
+        found += own_ns.size
+    return slack[:found]
 
 
 def _suspects(least: Sequence[tuple[str, str, float]]) -> dict[str, tuple[int | None, int | None]]:

@@ -14,6 +14,7 @@ shows a time twice. Each of these breaks is reported with its size.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -26,6 +27,8 @@ Reals = NDArray[np.float64]
 PPB = 1e9
 U_GROWTH_PPB = 500
 """A reading counts for U where no other one, grown by so much with its distance, tells more."""
+CHUNK = 1 << 15
+"""So many events are placed at once: what is worked out for them stays in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,22 +130,37 @@ class GlobalTime:
             beyond_ns: So long before the first reading and after the last one events are placed, too, with
                 interval and U growing; no longer than the window counts.
         """
-        local = (local_ns - self._local0).astype(np.float64)
+        found = [np.empty(local_ns.shape, np.int64) for _ in range(4)]
+        known = np.empty(local_ns.shape, np.bool_)
+        beyond = float(min(beyond_ns, self._limits.window_ns))
+        for begin in range(0, local_ns.size, CHUNK):
+            part = slice(begin, begin + CHUNK)
+            local = (local_ns[part] - self._local0).astype(np.float64)
+            known[part] = self._place(local, beyond, [column[part] for column in found])
+        middle, low, high, u = found
+        return Places(middle, low, high, u, known)
+
+    def _place(self, local: Reals, beyond: float, found: Sequence[Times]) -> NDArray[np.bool_]:
+        """Fill in middle, earliest, latest and U of events, in ns; return which of them have a place."""
         places = [np.zeros(local.shape) for _ in range(4)]
         claims = np.zeros(local.shape, np.int64)
-        beyond = float(min(beyond_ns, self._limits.window_ns))
         for number, piece in enumerate(self._pieces):
             before = beyond if number == 0 else 0.0
             after = beyond if number == len(self._pieces) - 1 else 0.0
             here = (local >= piece.local[0] - before) & (local <= piece.local[-1] + after)
+            if here.all():
+                places = list(self._within(piece, local))
+            elif here.any():
+                for all_of, own in zip(places, self._within(piece, local[here]), strict=True):
+                    all_of[here] = own
             claims += here
-            for all_of, found in zip(places, self._within(piece, local[here]), strict=True):
-                all_of[here] = found
         for before, piece in pairwise(self._pieces):
             claims += 2 * self._within_break(before, piece, local)
         middle, low, high, u = (np.rint(each).astype(np.int64) for each in places)
-        low, high = np.minimum(low, middle) - 1, np.maximum(high, middle) + 1  # rounded
-        return Places(middle + self._tai0, low + self._tai0, high + self._tai0, u, claims == 1)
+        found[0][:], found[3][:] = middle + self._tai0, u
+        found[1][:] = np.minimum(low, middle) - 1 + self._tai0  # rounded
+        found[2][:] = np.maximum(high, middle) + 1 + self._tai0
+        return claims == 1
 
     def _within_break(self, before: _Piece, piece: _Piece, local: Reals) -> NDArray[np.bool_]:
         """Say at which events a clock may have shown their times between two pieces."""

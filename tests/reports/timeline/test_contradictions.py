@@ -9,6 +9,7 @@ import pytest
 from bench.timeline.bench_timeline import BARS, Contradictions
 from bench.timeline.scenes import scene
 from reports.errors import RecordError
+from reports.timeline import contradictions
 from reports.timeline.contradictions import Causality, Contradiction, Messages, causality
 from reports.timeline.global_time import Places
 
@@ -46,6 +47,27 @@ def test_beyond_the_intervals_it_is_certain_and_beyond_u_likely() -> None:
     assert (certain.is_certain, likely.is_certain) == (True, False)
     none = causality([between("a", "b", -30, 500), between("b", "a", 40)])
     assert none == Causality((), (), ())
+
+
+def test_matched_events_of_all_places_of_nodes_are_judged_as_those_of_messages_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ways_ns = [500, -191, -700, 40, -31]
+    alone = causality([between("a", "b", *ways_ns)])
+    assert alone.contradictions == (Contradiction("a", "b", "certain", 2, 5, 510),)
+    one = between("a", "b", *ways_ns)
+    sent = places([7, *one.sent.tai_ns.tolist(), 9], [False, *[True] * 5, False])
+    received = places([*one.received.tai_ns[::-1].tolist(), 8])
+    matched = np.array([1, 2, 3, 4, 5]), np.array([4, 3, 2, 1, 0])
+    for chunk in (1, 2, 100):
+        monkeypatch.setattr(contradictions, "CHUNK", chunk)
+        assert causality([Messages("a", "b", sent, received, LEAST_NS, matched)]) == alone
+    unplaced = np.array([0, 2, 3, 4, 6]), matched[1]
+    [found] = causality([Messages("a", "b", sent, received, LEAST_NS, unplaced)]).contradictions
+    assert (found.count, found.of) == (2, 3)
+    for wrong in ((matched[0] + 2, matched[1]), (matched[0], matched[1] - 1)):
+        with pytest.raises(RecordError, match="messages from a to b: matched: no such event"):
+            Messages("a", "b", sent, received, LEAST_NS, wrong)
 
 
 def test_one_of_many_messages_beyond_u_is_chance() -> None:

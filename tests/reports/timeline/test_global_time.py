@@ -11,6 +11,7 @@ import pytest
 from bench.timeline.bench_timeline import Tally
 from bench.timeline.scenes import scene
 from reports.errors import RecordError
+from reports.timeline import global_time
 from reports.timeline.clock_record import NS_PER_S, ClockRecord, Times, nominal_ns
 from reports.timeline.global_time import Break, GlobalTime
 
@@ -54,6 +55,21 @@ def test_drawn_scenes_lie_where_they_are_placed(seeds: range) -> None:
     assert (figures["outside_bound"], figures["false_breaks"], figures["steps_named_share"]) == (0, 0, 1)
     assert figures["inside_u_share"] >= 0.95
     assert figures["median_error_by_u"] >= 1 / 20
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1999])
+def test_events_have_the_same_places_however_many_are_placed_at_once(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [node, *_] = [each for seed in range(20) for each in scene(seed) if each.step is not None]
+    clock, local_ns = GlobalTime(node.record), node.events_local_ns[::-1]
+    at_once = clock.place(local_ns, NS_PER_S)
+    assert not at_once.known.all()
+    monkeypatch.setattr(global_time, "CHUNK", chunk)
+    found = clock.place(local_ns, NS_PER_S)
+    assert (found.known == at_once.known).all()
+    for column in ("tai_ns", "earliest_ns", "latest_ns", "u_ns"):
+        assert (getattr(found, column) == getattr(at_once, column))[found.known].all(), column
 
 
 def test_a_clock_of_one_rate_is_interpolated_and_goes_on_beyond_its_readings() -> None:
