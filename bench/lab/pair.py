@@ -29,6 +29,8 @@ class Pair(Namespaces):
         super().__init__("sr")
         self.sender, self.receiver = self.names.values()
         self._producers = producers
+        self.program = PROGRAM
+        """What sends and receives: `bw-traffic`, or another build of it."""
 
     def _join(self) -> None:
         for namespace in self.names.values():

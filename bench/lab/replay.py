@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.lab.namespaces import Json, Program, receiver_cpu, sender_cpu
-from bench.lab.pair import CONSUMER, PRIORITY, PROGRAM, Pair, producer_address
+from bench.lab.pair import CONSUMER, PRIORITY, Pair, producer_address
 from bench.lab.processes import last_object
 from bench.lab.report import REPOSITORY
 from resources.daq_replay.plan_file import PlanClock, PlanFile, PlanProducer
@@ -82,13 +82,13 @@ def write_plan(pair: Pair, run: Run, lead_s: float = LEAD_S) -> Path:
 def start_send(pair: Pair, plan: Path, *more: str) -> Program:
     """Start all producers of a plan on the sender's CPU."""
     options = ["--producer", "all", "--cpu", str(sender_cpu()), "--priority", str(PRIORITY), *more]
-    return pair.start(pair.sender, [str(PROGRAM), "send", str(plan), *options])
+    return pair.start(pair.sender, [str(pair.program), "send", str(plan), *options])
 
 
 def start_recv(pair: Pair, plan: Path) -> Program:
     """Start the consumer of a plan on the receiver's CPU and wait until it is ready."""
     options = ["--cpu", str(receiver_cpu()), "--priority", str(PRIORITY)]
-    program = pair.start(pair.receiver, [str(PROGRAM), "recv", str(plan), *options])
+    program = pair.start(pair.receiver, [str(pair.program), "recv", str(plan), *options])
     program.wait_text('"ready"')
     return program
 

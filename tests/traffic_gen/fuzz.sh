@@ -28,7 +28,7 @@ if ! clang -fsanitize=fuzzer,address,undefined -o "$work/probe" "$work/probe.c" 
     exit 77
 fi
 
-clang -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"${include%%:*}" -I"${include#*:}" \
+clang -std=gnu11 -DBW_EVENTS_NONE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"${include%%:*}" -I"${include#*:}" \
     -o "$work/fuzz" "$@" -lm
 status=0
 "$work/fuzz" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=16384 -seed="$seed" -print_final_stats=1 \

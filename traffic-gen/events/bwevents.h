@@ -80,6 +80,7 @@ BW_EVENTS_API extern const uint8_t bw_events_off;
 #define BW_HISTOGRAM_POINT(variable, group, name, low, high, buckets, about) \
 	BW_POINT_(variable, BW_POINT_HISTOGRAM, group, name, "", about, low, high, buckets)
 
+#ifndef BW_EVENTS_NONE
 /** True while a stream wants a point: for what has to be worked out before an event can be recorded. */
 #define BW_POINT_IS_ON(point) __builtin_expect(*(point).on != 0, 0)
 
@@ -124,6 +125,20 @@ BW_EVENTS_API extern const uint8_t bw_events_off;
 		if (BW_POINT_IS_ON(point))           \
 			bw_value_reset(&(point));    \
 	} while (0)
+
+#else
+/* Compiled without points: nothing of them is in the program. */
+#undef BW_POINT_
+#define BW_POINT_(variable, kind_, group_, name_, decoder_, about_, low_, high_, buckets_) struct bw_no_point_##variable
+#define BW_POINT_IS_ON(point) 0
+#define BW_EVENT(point, tag) ((void)(tag))
+#define BW_EVENT_DATA(point, tag, data, size_bytes) ((void)(tag), (void)(data), (void)(size_bytes))
+#define BW_INTERVAL_BEGIN(point) UINT64_C(0)
+#define BW_INTERVAL_END(point, began_ticks, tag) ((void)(began_ticks), (void)(tag))
+#define BW_ADD(point, value) ((void)(value))
+#define BW_LOG(point) ((void)0)
+#define BW_RESET(point) ((void)0)
+#endif
 
 /* What the macros call while a point is on. */
 BW_EVENTS_API void bw_event_write(const struct bw_point *point, int64_t tag, const void *data, size_t size_bytes);

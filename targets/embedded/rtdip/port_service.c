@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "bpf/port_bpf.h"
 #include "config/options.h"
+#include "events/bwevents.h"
 #include "local_socket/port_local_socket.h"
 #include "local_socket/port_user_share.h"
 #include "port_interface.h"
@@ -61,6 +62,10 @@ struct service {
 	char text[RTDIP_SHOW_BYTES];
 };
 
+BW_EVENT_POINT(port_given, "service", "port-given", "a program has got a port; tag: the port");
+BW_EVENT_POINT(port_taken, "service", "port-taken", "a program gave a port back; tag: the port");
+BW_EVENT_POINT(client_left, "service", "client-left", "a program ended, or closed its connection; tag: its process");
+
 static int fail(const struct service *service, const char *what, int err)
 {
 	fprintf(stderr, TOOL ": %s: %s: %s\n", service->interface.name, what, strerror(-err));
@@ -93,6 +98,7 @@ static struct client *client_of(struct service *service, int connection)
 /* Take back a port of a client that lives: when it is told so nothing comes into the ring any more. */
 static void take_port(struct service *service, uint16_t port)
 {
+	BW_EVENT(port_taken, port);
 	rtdip_kernel_take(&service->kernel, &port, 1);
 	service->owners[port].client = NULL;
 	service->port_count--;
@@ -125,6 +131,7 @@ static void drop_client(struct service *service, struct client *client)
 		service->port_count--;
 		service->left_count++;
 	}
+	BW_EVENT(client_left, client->who.pid);
 	close(client->connection);
 	client->connection = -1;
 }
@@ -263,6 +270,7 @@ static int give_port(struct service *service, struct client *client, const struc
 		return err;
 	service->owners[port] = (struct owner){ .client = client, .ring_bytes = bytes };
 	service->port_count++;
+	BW_EVENT(port_given, port);
 	return port;
 }
 

@@ -9,6 +9,7 @@
 #include "answer/summary.h"
 #include "base/histogram.h"
 #include "base/time_units.h"
+#include "events/bwevents.h"
 #include "measurement.h"
 
 /* Behind its number a message of an echo bears, as far as it has room, how long that took to receive it, from the driver on, and when it was there. */
@@ -20,6 +21,10 @@ enum {
 };
 
 /* In ns, least byte first. */
+BW_EVENT_POINT(trip_sent, "rtdip", "sent", "a message of a round trip was sent; tag: its number");
+BW_INTERVAL_POINT(whole_trip, "rtdip", "trip", "from before it was sent to its reply; tag: its number");
+BW_EVENT_POINT(trip_lost, "rtdip", "lost", "no reply came in time; tag: its number");
+
 static void put_ns(uint8_t *data, int64_t ns)
 {
 	for (size_t i = 0; i < sizeof(ns); i++)
@@ -145,10 +150,12 @@ static void make_trip(struct latency *latency, bool counts)
 	int64_t begin_monotonic_ns, deadline_monotonic_ns, length;
 	struct end *end = &latency->run.end;
 	uint32_t number = latency->number++;
+	uint64_t began_ticks;
 	enum rtdip_priority priority;
 	struct peer from;
 
 	memcpy(data, &number, sizeof(number));
+	began_ticks = BW_INTERVAL_BEGIN(whole_trip);
 	begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	deadline_monotonic_ns = begin_monotonic_ns + latency->timeout_ms * NS_PER_MS;
 	length = end_send(end, &latency->run.peer, latency->run.packets, data, size_bytes);
@@ -156,11 +163,13 @@ static void make_trip(struct latency *latency, bool counts)
 		latency->run.err = length == -EAGAIN ? 0 : (int)length;
 		return;
 	}
+	BW_EVENT(trip_sent, number);
 	latency->sent += counts;
 	while (!port_stop_requested()) {
 		length = measure_await_reply(&latency->run, deadline_monotonic_ns, &from, &priority, reply, sizeof(reply));
 		if (length == (int64_t)size_bytes && memcmp(reply, &number, sizeof(number)) == 0 &&
 		    end_is_same_peer(end, &from, &latency->run.peer)) {
+			BW_INTERVAL_END(whole_trip, began_ticks, number);
 			if (counts)
 				record(latency, port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns, number, reply, size_bytes);
 			return;
@@ -170,6 +179,7 @@ static void make_trip(struct latency *latency, bool counts)
 		else if (length == -EPIPE)
 			latency->run.err = -EPIPE;
 		if (length == -EPIPE || length == -ETIMEDOUT) {
+			BW_EVENT(trip_lost, number);
 			latency->lost += counts;
 			return;
 		}

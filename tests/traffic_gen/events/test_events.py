@@ -20,22 +20,11 @@ import pytest
 from reports.timeline.event_stream import EventStream
 from reports.timeline.event_stream_file import read_event_streams
 from tests.patience import HANG_S, wait_until
+from tests.traffic_gen.events.recording import recorder
 
 MEMORY = Path("/dev/shm")
 RING_KIB = 16384
 """More than any program here writes."""
-
-
-@pytest.fixture(scope="module")
-def tool(repository: Path) -> str:
-    """Give bw-events."""
-    return str(repository / ".build/linux/traffic-gen/bw-events")
-
-
-@pytest.fixture(scope="module")
-def probe(repository: Path) -> str:
-    """Give the program with points of every kind."""
-    return str(repository / ".build/linux/tests/traffic_gen/events-probe")
 
 
 def _folders() -> set[str]:
@@ -68,25 +57,6 @@ def _one(streams: list[EventStream]) -> EventStream:
     assert len(streams) == 1
     assert not streams[0].damaged_bytes
     return streams[0]
-
-
-@contextmanager
-def _recorder(
-    tool: str, output: Path, *arguments: str
-) -> Generator[tuple[subprocess.Popen[str], dict[str, str]]]:
-    """Record all programs of an environment."""
-    with subprocess.Popen(
-        [tool, "record", "--output", str(output), *arguments], stdout=subprocess.PIPE, text=True
-    ) as recorder:
-        assert recorder.stdout
-        name, _, folder = recorder.stdout.readline().strip().partition("=")
-        try:
-            yield recorder, {**os.environ, name: folder}
-        finally:
-            if recorder.poll() is None:
-                recorder.send_signal(signal.SIGCONT)
-                recorder.terminate()
-            recorder.wait(HANG_S)
 
 
 @contextmanager
@@ -230,19 +200,19 @@ def test_counters_histograms_intervals(tool: str, probe: str, tmp_path: Path) ->
 
 def test_what_has_no_room_is_counted_at_its_place(tool: str, probe: str, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
-    with _recorder(tool, tmp_path, "--ring-kib", "8") as (recorder, environment):
-        recorder.send_signal(signal.SIGSTOP)
+    with recorder(tool, tmp_path, "--ring-kib", "8") as (process, environment):
+        process.send_signal(signal.SIGSTOP)
         wait_until(
-            lambda: Path(f"/proc/{recorder.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T",
+            lambda: Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T",
             "the recorder stops",
         )
         # In a ring of 256 slots are the first 256; the rest of the first program is lost.
         first = ["taskset", "-c", str(cpu), probe, "count", "1000"]
         subprocess.run(first, env=environment, check=True, timeout=HANG_S, stdout=subprocess.DEVNULL)
-        recorder.send_signal(signal.SIGCONT)
+        process.send_signal(signal.SIGCONT)
         second = ["taskset", "-c", str(cpu), probe, "pace", "200000", "2000000"]
         subprocess.run(second, env=environment, check=True, timeout=HANG_S, stdout=subprocess.DEVNULL)
-    assert recorder.returncode == 4
+    assert process.returncode == 4
     streams = sorted(read_event_streams(tmp_path), key=lambda stream: stream.pid)
     for stream, sent in zip(streams, (1000, 200_000), strict=True):
         assert stream.tag.size + stream.lost == sent
@@ -256,7 +226,7 @@ def test_what_has_no_room_is_counted_at_its_place(tool: str, probe: str, tmp_pat
 def test_a_program_that_is_killed_loses_nothing(tool: str, probe: str, tmp_path: Path) -> None:
     for trial in range(3):
         output = tmp_path / str(trial)
-        with _recorder(tool, output, "--ring-kib", "65536") as (_, environment):
+        with recorder(tool, output, "--ring-kib", "65536") as (_, environment):
             with _until_killed(probe, environment, tmp_path / "page") as (program, done):
                 _go_on(done, 1000 + 7777 * trial)
             program.wait(HANG_S)
@@ -269,11 +239,11 @@ def test_a_program_that_is_killed_loses_nothing(tool: str, probe: str, tmp_path:
 
 def test_a_recorder_that_is_killed_loses_nothing(tool: str, probe: str, tmp_path: Path) -> None:
     output = tmp_path / "output"
-    with _recorder(tool, output, "--ring-kib", "65536") as (recorder, environment):
+    with recorder(tool, output, "--ring-kib", "65536") as (process, environment):
         with _until_killed(probe, environment, tmp_path / "page") as (program, done):
             _go_on(done, 20_000)
-            recorder.kill()
-            recorder.wait(HANG_S)
+            process.kill()
+            process.wait(HANG_S)
             _go_on(done, 20_000)
         program.wait(HANG_S)
         returned = _count(done)
@@ -287,7 +257,7 @@ def test_a_recorder_that_is_killed_loses_nothing(tool: str, probe: str, tmp_path
 
 def test_points_are_turned_on_and_off_while_a_program_runs(tool: str, probe: str, tmp_path: Path) -> None:
     with (
-        _recorder(tool, tmp_path / "output", "--points", "other", "--ring-kib", "65536") as (_, environment),
+        recorder(tool, tmp_path / "output", "--points", "other", "--ring-kib", "65536") as (_, environment),
         _until_killed(probe, environment, tmp_path / "page") as (_, done),
     ):
         folder = ["--folder", environment["BW_EVENTS"]]

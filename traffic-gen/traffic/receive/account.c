@@ -4,10 +4,19 @@
 #include <errno.h>
 #include <string.h>
 
+#include "events/bwevents.h"
 #include "plan/phase.h"
 
 /* A message cannot arrive before it is sent. One that seems to, by more than any clock error, is of no honest sender. */
 #define IMPOSSIBLE_NS INT64_C(-1000000000)
+
+BW_EVENT_POINT(message_read, "receive", "message", "the last byte of a message was read; tag: stream * 2^32 + number");
+BW_DATA_POINT(message_late, "receive", "late", "q", "a message is over its budget; tag: stream * 2^32 + number; its latency in ns");
+
+static inline int64_t tag_of(const struct account *account, uint32_t sequence)
+{
+	return (int64_t)account->stream->id << 32 | sequence;
+}
 
 int account_open(struct account *account, const struct plan *plan, const struct stream *stream,
 		 const struct clockline *clock, struct recorder *recorder, int lane)
@@ -66,8 +75,11 @@ int64_t account_late_above_ns(const struct stream *stream)
 
 static void count_miss(struct account *account, const struct recorder_entry *entry)
 {
-	if (entry->received_minus_scheduled_ns > account->stream->budget_ns)
+	if (entry->received_minus_scheduled_ns > account->stream->budget_ns) {
+		BW_EVENT_DATA(message_late, tag_of(account, entry->sequence), &entry->received_minus_scheduled_ns,
+			      sizeof(entry->received_minus_scheduled_ns));
 		tally_add(&account->misses, 1);
+	}
 	recorder_put(account->recorder, account->lane, entry,
 		     entry->received_minus_scheduled_ns > account_late_above_ns(account->stream));
 }
@@ -132,6 +144,7 @@ void account_take(struct account *account, const struct frame_header *header, co
 	};
 	bool has_clock = true;
 
+	BW_EVENT(message_read, tag_of(account, header->sequence));
 	if (header->sequence >= account->end) {
 		tally_add(&hostile->stale, 1);
 		return;

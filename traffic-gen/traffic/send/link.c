@@ -4,10 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "events/bwevents.h"
+
 #define BACKOFF_LAST_NS INT64_C(1000000000) /* 1 s */
 #define HOLD_NS INT64_C(1000000)            /* 1 ms */
 
 enum { DSCP_EXPEDITED_FORWARDING = 46 };
+
+BW_EVENT_POINT(link_lost, "send", "lost", "a connection failed, or could not be made; tag: stream");
+BW_EVENT_POINT(link_blocked, "send", "blocked", "the transport takes no more for now; tag: stream");
 
 void link_init(struct link *link, const struct plan *plan, const struct plan_producer *producer,
 	       const struct stream *stream, struct port_poller *poller, void *poller_user)
@@ -63,6 +68,7 @@ static void drop_socket(struct link *link)
 
 void link_fail(struct link *link, int err, int64_t now_monotonic_ns)
 {
+	BW_EVENT(link_lost, link->stream->id);
 	drop_socket(link);
 	link->state = LINK_DOWN;
 	link->last_error = -err;
@@ -130,6 +136,7 @@ int64_t link_write(struct link *link, const struct port_slice *slices, int count
 		return written;
 	}
 	if (written < asked_bytes) {
+		BW_EVENT(link_blocked, link->stream->id);
 		link->blocked = true;
 		link->blocked_writes++;
 		if (!link->awaits_grant || !link->woken)

@@ -4,12 +4,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "events/bwevents.h"
 #include "plan/phase.h"
 
 #define IDLE_ENOUGH_NS INT64_C(200000)   /* 200 us to the next deadline: time to read transmit stamps */
 #define SLEEP_MAX_NS INT64_C(100000000)  /* 100 ms: how soon a stop is seen */
 
 enum { EVENTS_MAX = SENDER_STREAMS_MAX };
+
+BW_EVENT_POINT(message_begun, "send", "begun", "the first byte of a message is handed to the transport; tag: stream * 2^32 + number");
+BW_EVENT_POINT(message_written, "send", "written", "its last byte is; tag: stream * 2^32 + number");
+
+/* Names the message that is being written, as the receiver does. */
+static inline int64_t tag_of(const struct sender_stream *s)
+{
+	return (int64_t)s->slots.stream->id << 32 | s->slots.head;
+}
 
 static int create_stream(struct sender *sender, const struct stream *stream)
 {
@@ -151,10 +161,12 @@ static void begin_message(struct sender *sender, struct sender_stream *s, int64_
 	frame_pack(&header, sender->plan->nonce, s->slots.stream->id, s->header);
 	s->position = 0;
 	s->begun = true;
+	BW_EVENT(message_begun, tag_of(s));
 }
 
 static void finish_message(struct sender_stream *s)
 {
+	BW_EVENT(message_written, tag_of(s));
 	if (s->link.stamps && s->transmit_stack && counted(s)) {
 		if (s->generation != s->link.reconnects)
 			txstamps_reset(&s->stamps);

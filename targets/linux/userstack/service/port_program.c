@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "events/bwevents.h"
 #include "service/port_netlink.h"
 #include "service/port_service.h"
 
@@ -28,6 +29,10 @@ enum {
 #define MEMORY_BYTES ((size_t)FRAMES * FRAME_BYTES)
 
 /* Return memory that cannot be made smaller below the kernel's hands, as a descriptor. */
+BW_INTERVAL_POINT(program_made, "stackd", "program-made", "a program's memory, sockets and rings were made; tag: its process");
+BW_EVENT_POINT(program_refused, "stackd", "program-refused", "they could not be; tag: its process");
+BW_EVENT_POINT(program_ended, "stackd", "program-ended", "a program has ended, or left; tag: its process");
+
 static int make_memory(void)
 {
 	int memory = memfd_create("bw-stackd frames", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -177,6 +182,7 @@ int program_begin(struct service *service, struct client *client, struct stackd_
 {
 	uint32_t number = free_number(service);
 	struct program *program;
+	uint64_t began_ticks;
 	int err;
 
 	if (!number && programs_remove_one(service))
@@ -189,13 +195,16 @@ int program_begin(struct service *service, struct client *client, struct stackd_
 	program->path = (struct path_program){ number, 0, -1, -1, -1, -1 };
 	program->socket = program->page = -1;
 	client->program = program;
+	began_ticks = BW_INTERVAL_BEGIN(program_made);
 	*memory = make_memory();
 	err = *memory < 0 ? *memory : begin(service, program, *memory);
 	if (err) {
+		BW_EVENT(program_refused, client->who.pid);
 		fprintf(stderr, "%sbw-stackd serve: process %d: %s\n", service->log, (int)client->who.pid, strerror(-err));
 		program_end(service, client);
 		return err;
 	}
+	BW_INTERVAL_END(program_made, began_ticks, client->who.pid);
 	answer->frames = FRAMES;
 	answer->frame_bytes = FRAME_BYTES;
 	answer->receive_ring = answer->fill_ring = RECEIVE_RING;
@@ -208,6 +217,7 @@ void program_end(struct service *service, struct client *client)
 	struct program *program = client->program;
 	struct traffic traffic;
 
+	BW_EVENT(program_ended, client->who.pid);
 	ports_free(service, program->path.number);
 	program_traffic(service, program, &traffic);
 	traffic_add(&service->ended, &traffic);
