@@ -46,6 +46,7 @@ static int arguments_parse(struct arguments *arguments, int argc, char **argv)
 		"Record events of PROGRAM, and of all that it starts, until it ends; without it, of all programs that are started with the\n"
 		"variable BW_EVENTS, whose value is printed, until Ctrl-C. `bw-events on` and `off` change what is recorded meanwhile.\n"
 		"A file for each program: FOLDER/NAME.PID.N." STREAM_NAME STREAM_FILE_SUFFIX ".\n"
+		"Rings lie in /dev/shm, or in the folder that the variable BW_EVENTS_MEMORY names; they outlive PROGRAM and recorder.\n"
 		"Exit codes: 0 done; 2 bad input, also: PROGRAM has points, but none of these names; 3 nothing can be recorded here;\n"
 		"4 events were lost, or nothing was recorded; 5 PROGRAM failed, or the files could not be written.\n",
 		options, 0, 0,

@@ -65,7 +65,7 @@ int port_events_remove_folder(const char *path);
 int port_events_output(const char *path, char absolute[PORT_EVENTS_PATH_BYTES]);
 /** Make a folder of this user alone in the machine's memory. @return 0 or -errno */
 int port_events_make_folder(char path[PORT_EVENTS_PATH_BYTES]);
-/** Folder of the folders that port_events_make_folder makes, and how their names begin. */
+/** Folder of the folders that port_events_make_folder makes (BW_EVENTS_MEMORY, or the system's), and how their names begin. */
 void port_events_places(const char **folder_out, const char **prefix_out);
 
 /** Start a program with BW_EVENTS set. @param argv  ended by NULL @return 0 or -errno (-ENOENT: there is none) */

@@ -9,7 +9,7 @@ import os
 import signal
 import struct
 import subprocess
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -22,20 +22,8 @@ from reports.timeline.event_stream_file import read_event_streams
 from tests.patience import HANG_S, wait_until
 from tests.traffic_gen.events.recording import recorder
 
-MEMORY = Path("/dev/shm")
 RING_KIB = 16384
 """More than any program here writes."""
-
-
-def _folders() -> set[str]:
-    return {path.name for path in MEMORY.glob("bw-events-*")}
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
-    before = _folders()
-    yield
-    assert _folders() <= before
 
 
 def _record(
@@ -332,9 +320,11 @@ def _with_small(place: str, size: str, command: list[str]) -> subprocess.Complet
     )
 
 
-def test_without_room_in_memory_the_program_runs_and_says_it(tool: str, probe: str, tmp_path: Path) -> None:
+def test_without_room_in_memory_the_program_runs_and_says_it(
+    tool: str, probe: str, tmp_path: Path, events_memory: Path
+) -> None:
     command = [tool, "record", "--output", str(tmp_path), "--", probe, "count", "5"]
-    done = _with_small(str(MEMORY), "1m", command)
+    done = _with_small(str(events_memory), "1m", command)
     assert done.returncode == 4
     assert "No space left on device: no event is recorded" in done.stderr
     assert "1 programs could not record" in done.stderr

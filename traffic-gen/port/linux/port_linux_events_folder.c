@@ -55,13 +55,19 @@ int port_events_output(const char *path, char absolute[PORT_EVENTS_PATH_BYTES])
 
 int port_events_make_folder(char path[PORT_EVENTS_PATH_BYTES])
 {
-	snprintf(path, PORT_EVENTS_PATH_BYTES, MEMORY "/" PREFIX "XXXXXX");
+	const char *folder, *prefix;
+
+	port_events_places(&folder, &prefix);
+	if (snprintf(path, PORT_EVENTS_PATH_BYTES, "%s/%sXXXXXX", folder, prefix) >= PORT_EVENTS_PATH_BYTES)
+		return -ENAMETOOLONG;
 	return mkdtemp(path) ? 0 : -errno;
 }
 
 void port_events_places(const char **folder_out, const char **prefix_out)
 {
-	*folder_out = MEMORY;
+	const char *memory = secure_getenv("BW_EVENTS_MEMORY");
+
+	*folder_out = memory && *memory ? memory : MEMORY;
 	*prefix_out = PREFIX;
 }
 
