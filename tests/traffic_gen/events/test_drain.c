@@ -92,7 +92,7 @@ static void test_laps(const char *folder)
 	CHECK_INT(drain_end(&drain, &lost, &unfinished), 0);
 	CHECK_INT(unfinished, 1);
 	/* More than the ring has cannot be there. */
-	drain.map.rings[0].head = SLOTS * 3;
+	drain.map.rings[0].head = UINT64_C(3) * SLOTS;
 	CHECK_INT(drain_move(&drain, false, &moved), -EBADMSG);
 	drain_close(&drain);
 }
