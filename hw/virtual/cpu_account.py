@@ -22,12 +22,12 @@ GROUP = "benchwright"
 
 def inside() -> list[str]:
     """Return what stands before a command that is to run in the group; raises as `usage_file`."""
-    enter = 'mkdir -p "$0" && echo $$ >"$0/cgroup.procs" && exec "$@"'
+    enter = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
     return ["sh", "-c", enter, str(_folder())]
 
 
 def usage_file() -> Path:
-    """Return the file of what the group has run so far, in ns, CPU by CPU; there once a command runs inside.
+    """Return the file of what the group has run so far, in ns, CPU by CPU; 0 where nothing has run inside.
 
     It can be opened in a namespace, too, where /sys is another one, as long as this process lives.
 
@@ -38,13 +38,27 @@ def usage_file() -> Path:
 
 
 def _folder() -> Path:
+    """Return the group's folder, made where it is not there yet, as after each start of this machine."""
+    folder = _mount() / GROUP
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise _no_account(error) from error
+    return folder
+
+
+def _mount() -> Path:
     for line in MOUNTS.read_text().splitlines():
         _, place, kind, options = line.split()[:4]
         if kind == "cgroup" and CONTROLLER in options.split(","):
-            return Path(place, GROUP)
+            return Path(place)
     OWN_MOUNT.mkdir(parents=True, exist_ok=True)
     try:
         network.run("mount", "-t", "cgroup", "-o", CONTROLLER, GROUP, str(OWN_MOUNT))
     except BenchError as error:
-        raise CapabilityError(f"no account of what a target takes of this machine's CPUs: {error}") from error
-    return OWN_MOUNT / GROUP
+        raise _no_account(error) from error
+    return OWN_MOUNT
+
+
+def _no_account(error: Exception) -> CapabilityError:
+    return CapabilityError(f"no account of what a target takes of this machine's CPUs: {error}")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -21,6 +22,27 @@ def test_what_runs_inside_is_counted(tmp_path: Path) -> None:
     )
     assert f"/{cpu_account.GROUP}" in done.stdout.splitlines()
     assert sum(map(int, cpu_account.usage_file().read_text().split())) > 0
+
+
+@pytest.mark.simulated
+def test_the_account_is_there_before_anything_has_run_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a boot: the witness opens it while no target that shares the CPUs has been on yet."""
+    monkeypatch.setattr(cpu_account, "GROUP", f"{cpu_account.GROUP}-test-{os.getpid()}")
+    account = cpu_account.usage_file()
+    try:
+        assert set(map(int, account.read_text().split())) == {0}
+    finally:
+        if account.parent.exists():
+            account.parent.rmdir()
+
+
+@pytest.mark.simulated
+def test_a_group_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "mounts").write_text(f"cgroup {tmp_path}/file cgroup rw,cpuacct 0 0\n")
+    monkeypatch.setattr(cpu_account, "MOUNTS", tmp_path / "mounts")
+    with pytest.raises(CapabilityError, match=f"no account .*{tmp_path}/file"):
+        cpu_account.usage_file()
 
 
 @pytest.mark.simulated
