@@ -62,7 +62,7 @@ struct bw_point {
 	const struct bw_point_description *description;
 	struct bw_events *events;
 	uint32_t number;
-};
+} __attribute__((aligned(32))); /* as the linker lays them beside each other, whatever a pointer's size */
 
 /* Of points while nothing records. */
 BW_EVENTS_API extern const uint8_t bw_events_off;

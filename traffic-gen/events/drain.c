@@ -181,8 +181,11 @@ static struct stream_clock read_clock(const struct drain *drain, enum port_kerne
 int drain_clocks(struct drain *drain)
 {
 	static const enum port_kernel_clock clocks[] = { PORT_KERNEL_REALTIME, PORT_KERNEL_MONOTONIC, PORT_KERNEL_MONOTONIC_RAW };
+	const uint32_t kind = drain->map.header.counter_kind;
 	struct port_tai tai;
 
+	if (kind != PORT_COUNTER_NONE && kind != port_counter_kind())
+		return 0; /* a program under emulation counts otherwise: nobody here can say when that was */
 	port_tai_init(&tai, 0);
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
 		struct stream_clock reading;
@@ -245,8 +248,7 @@ void drain_close(struct drain *drain)
 {
 	for (unsigned int stream = 0; stream < drain->map.header.stream_count; stream++)
 		fclose(drain->outputs[stream]);
-	port_events_remove(drain->path);
 	free(drain->unfinished);
 	free(drain->buffer);
-	port_events_close(&drain->file);
+	port_events_close_removed(&drain->file, drain->path);
 }

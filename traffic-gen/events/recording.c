@@ -168,8 +168,12 @@ static int remove_file(void *sink, const char *name)
 }
 
 /* New names may come while the folder is read: once more. */
-static void remove_all(char *folder)
+static void remove_all(char *folder, struct port_events_file *control)
 {
+	char path[2 * PORT_EVENTS_PATH_BYTES];
+
+	snprintf(path, sizeof(path), "%s/control", folder);
+	port_events_close_removed(control, path);
 	for (int i = 0; i < 3 && port_events_remove_folder(folder); i++)
 		port_events_list(folder, remove_file, folder);
 }
@@ -179,8 +183,7 @@ void recording_close(struct recording *recording)
 	while (recording->drain_count)
 		drain_close(&recording->drains[--recording->drain_count]);
 	free(recording->drains);
-	remove_all(recording->folder);
-	port_events_close(&recording->control_file);
+	remove_all(recording->folder, &recording->control_file);
 }
 
 struct saver {

@@ -60,6 +60,8 @@ typedef int port_events_name(void *sink, const char *name);
 /** Tell all names in a folder, in no order. @return 0, what `name` returned, or -errno */
 int port_events_list(const char *folder, port_events_name *name, void *sink);
 int port_events_remove(const char *path);
+/** Remove a file that is open, and close it; it is held until it has gone. */
+void port_events_close_removed(struct port_events_file *file, const char *path);
 int port_events_remove_folder(const char *path);
 /** Make a folder, unless it is there. @param absolute  receives its path from the root @return 0 or -errno */
 int port_events_output(const char *path, char absolute[PORT_EVENTS_PATH_BYTES]);

@@ -58,6 +58,7 @@ class _Point(ctypes.Structure):
         ("description", ctypes.POINTER(_Description)),
         ("events", ctypes.c_void_p),
         ("number", ctypes.c_uint32),
+        ("_rest", ctypes.c_char * (32 - 3 * ctypes.sizeof(ctypes.c_void_p) - 4)),
     )
 
 

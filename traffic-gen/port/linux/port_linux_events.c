@@ -196,3 +196,9 @@ int port_events_remove(const char *path)
 {
 	return unlink(path) ? -errno : 0;
 }
+
+void port_events_close_removed(struct port_events_file *file, const char *path)
+{
+	unlink(path);
+	port_events_close(file);
+}

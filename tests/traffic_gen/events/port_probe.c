@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program with points of every kind, for the tests and the benchmark of bw-events. What it did is on stdout, one JSON object.
+ * A program with points of every kind, for the tests and the benchmark of bw-events. What it did is on stdout, one JSON object. Windows
+ * has neither forks nor signals of this kind.
  *
  *	count N            N events, tags from 0
  *	threads T N        T threads of N events each: tag = thread * 2^32 + number
@@ -20,11 +21,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+#ifndef _WIN32
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#endif
 
 #include "events/bwevents.h"
 
@@ -71,6 +74,57 @@ static void threads(int64_t thread_count, int64_t count)
 	free(shares);
 }
 
+static void data(int64_t count)
+{
+	uint8_t all[150];
+
+	for (int64_t i = 0; i < count; i++) {
+		memset(all, (int)(i & 0xff), sizeof(all));
+		BW_EVENT_DATA(bytes, i, all, (size_t)i % sizeof(all));
+	}
+}
+
+static void values(void)
+{
+	const struct timespec pause_2ms = { 0, 2000000 };
+
+	for (int64_t value = -20; value < 100; value++) {
+		BW_ADD(total, value);
+		BW_ADD(spread, value);
+	}
+	BW_LOG(total);
+	BW_LOG(spread);
+	BW_RESET(total);
+	BW_ADD(total, 7);
+	for (int64_t i = 0; i < 3; i++) {
+		uint64_t began = BW_INTERVAL_BEGIN(pause_interval);
+
+		nanosleep(&pause_2ms, NULL);
+		BW_INTERVAL_END(pause_interval, began, i);
+	}
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Bursts of 100, so that asking for the time is not what is measured; what was missed is caught up with. */
+static void pace(int64_t count, int64_t per_s)
+{
+	int64_t began_ns = now_ns();
+
+	for (int64_t i = 0; i < count; i += 100) {
+		while (now_ns() < began_ns + i * (INT64_C(1000000000) / 1000) / (per_s / 1000)) {
+		}
+		count_from(i, count - i < 100 ? count - i : 100);
+	}
+}
+
+#ifndef _WIN32
 static void forks(int64_t children, int64_t count)
 {
 	for (int64_t i = 0; i < children; i++) {
@@ -106,36 +160,6 @@ static void signals(int64_t count)
 	setitimer(ITIMER_REAL, &never_more, NULL);
 }
 
-static void data(int64_t count)
-{
-	uint8_t all[150];
-
-	for (int64_t i = 0; i < count; i++) {
-		memset(all, (int)(i & 0xff), sizeof(all));
-		BW_EVENT_DATA(bytes, i, all, (size_t)i % sizeof(all));
-	}
-}
-
-static void values(void)
-{
-	const struct timespec pause_2ms = { 0, 2000000 };
-
-	for (int64_t value = -20; value < 100; value++) {
-		BW_ADD(total, value);
-		BW_ADD(spread, value);
-	}
-	BW_LOG(total);
-	BW_LOG(spread);
-	BW_RESET(total);
-	BW_ADD(total, 7);
-	for (int64_t i = 0; i < 3; i++) {
-		uint64_t began = BW_INTERVAL_BEGIN(pause_interval);
-
-		nanosleep(&pause_2ms, NULL);
-		BW_INTERVAL_END(pause_interval, began, i);
-	}
-}
-
 static void until_killed(void)
 {
 	volatile uint64_t *done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, STDIN_FILENO, 0);
@@ -148,32 +172,13 @@ static void until_killed(void)
 	}
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-/* Bursts of 100, so that asking for the time is not what is measured; what was missed is caught up with. */
-static void pace(int64_t count, int64_t per_s)
-{
-	int64_t began_ns = now_ns();
-
-	for (int64_t i = 0; i < count; i += 100) {
-		while (now_ns() < began_ns + i * (INT64_C(1000000000) / 1000) / (per_s / 1000)) {
-		}
-		count_from(i, count - i < 100 ? count - i : 100);
-	}
-}
-
 static void become_daemon(int64_t count)
 {
 	for (int fd = 3; fd < 256; fd++)
 		close(fd);
 	count_from(0, count);
 }
+#endif
 
 int main(int argc, char **argv)
 {
@@ -184,20 +189,22 @@ int main(int argc, char **argv)
 		count_from(0, first);
 	else if (!strcmp(mode, "threads"))
 		threads(first, second);
-	else if (!strcmp(mode, "forks"))
-		forks(first, second);
-	else if (!strcmp(mode, "signals"))
-		signals(first);
 	else if (!strcmp(mode, "data"))
 		data(first);
 	else if (!strcmp(mode, "values"))
 		values();
-	else if (!strcmp(mode, "until-killed"))
-		until_killed();
 	else if (!strcmp(mode, "pace"))
 		pace(first, second);
+#ifndef _WIN32
+	else if (!strcmp(mode, "forks"))
+		forks(first, second);
+	else if (!strcmp(mode, "signals"))
+		signals(first);
+	else if (!strcmp(mode, "until-killed"))
+		until_killed();
 	else if (!strcmp(mode, "daemon"))
 		become_daemon(first);
+#endif
 	else
 		return 2;
 	if (argc < 1)
