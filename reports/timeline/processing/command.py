@@ -28,4 +28,6 @@ def _say(found: Sequence[Kept]) -> int:
             print(f"{each.folder}: {files} computed again: the same bytes")
         for difference in each.differences or ():
             print(f"{each.folder}: {difference}")
+        for words in each.left_out:
+            print(f"  left out: {words}")
     return int(any(each.differences for each in found))

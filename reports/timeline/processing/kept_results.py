@@ -42,11 +42,13 @@ class Kept:
         folder: Where it lies.
         files: How many results.
         differences: What is not as it was there before, one line a file; None: nothing was there.
+        left_out: What sources hold and do not give, a line each.
     """
 
     folder: Path
     files: int
     differences: tuple[str, ...] | None
+    left_out: tuple[str, ...]
 
 
 def process(run: Path, file: Path, output: Path | None) -> Kept:
@@ -70,7 +72,7 @@ def process(run: Path, file: Path, output: Path | None) -> Kept:
     else:
         target = _outside(output, run)
     with _computed(run, file, file.parent) as made:
-        return _keep(made, target)
+        return _keep(*made, target)
 
 
 def again(run: Path) -> list[Kept]:
@@ -89,7 +91,7 @@ def again(run: Path) -> list[Kept]:
     found: list[Kept] = []
     for folder in folders:
         with _computed(run, folder / f"{folder.name}.toml", None) as made:
-            found.append(_keep(made, folder))
+            found.append(_keep(*made, folder))
     return found
 
 
@@ -104,8 +106,8 @@ def _outside(output: Path, run: Path) -> Path:
 
 
 @contextmanager
-def _computed(run: Path, file: Path, beside: Path | None) -> Generator[Path]:
-    """Give a folder for a while that holds all that a graph comes to.
+def _computed(run: Path, file: Path, beside: Path | None) -> Generator[tuple[Path, tuple[str, ...]]]:
+    """Give a folder for a while that holds all that a graph comes to, and what was left out.
 
     Args:
         run: The run folder.
@@ -135,13 +137,13 @@ def _computed(run: Path, file: Path, beside: Path | None) -> Generator[Path]:
             "left_out": left_out,
         }
         (made / HASHES).write_text(json.dumps(hashes, indent=1) + "\n", encoding="utf-8")
-        yield made
+        yield made, tuple(f"{step}: {words}" for step, all_of in left_out.items() for words in all_of)
 
 
-def _keep(made: Path, target: Path) -> Kept:
+def _keep(made: Path, left_out: tuple[str, ...], target: Path) -> Kept:
     count = len(list_files(made / RESULTS))
     if target.is_dir() and any(target.iterdir()):
-        return Kept(target, count, tuple(_differences(target, made)))
+        return Kept(target, count, tuple(_differences(target, made)), left_out)
     draft = draft_of(target.absolute())
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +153,7 @@ def _keep(made: Path, target: Path) -> Kept:
         raise write_error(target, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return Kept(target, count, None)
+    return Kept(target, count, None, left_out)
 
 
 def _differences(before: Path, now: Path) -> list[str]:

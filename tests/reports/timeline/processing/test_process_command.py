@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
-from reports.run.files import write_file_list
-from reports.run.folder import RunFolder
 from reports.timeline.export_ctf import write_ctf
 from reports.timelines import timelines_of_run
 from tests.reports.timeline.processing.graph_sample import GRAPH, PLACE, files_of, processed
@@ -46,7 +44,10 @@ def test_a_graph_is_kept_in_its_run_and_computed_again(run: Path, capsys: pytest
     assert hashes["left_out"] == {"threads": ["3 events: CPU 3: its buffer had no room"]}
     for again in (["--recompute"], []):
         assert main(["timeline", str(run), *again]) == 0
-        assert capsys.readouterr().out.endswith("late: 10 results computed again: the same bytes\n")
+        assert capsys.readouterr().out.splitlines()[-2:] == [
+            f"{kept}: 10 results computed again: the same bytes",
+            "  left out: threads: 3 events: CPU 3: its buffer had no room",
+        ]
     assert processed(run) == 0
     assert "computed again: the same bytes" in capsys.readouterr().out
     assert files_of(kept) == files
@@ -95,10 +96,12 @@ def test_a_finalised_run_keeps_its_graph_and_takes_no_other(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert processed(run) == 0
-    opened = RunFolder.open(run)
-    write_file_list(opened)
-    opened.finalise()
+    assert main(["finish", str(run)]) == 0
     before = files_of(run)
+    assert "evidence/timeline/late/results/table.csv" in before["SHA256SUMS"].decode()
+    capsys.readouterr()
+    main(["verify", str(run)])
+    assert "evidence/timeline" not in capsys.readouterr().out  # it objects to other files of this sample
     assert main(["timeline", str(run), "--recompute"]) == 0
     assert processed(run) == 0
     (tmp_path / "late.toml").rename(tmp_path / "other.toml")
