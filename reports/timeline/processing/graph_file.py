@@ -25,7 +25,8 @@ from reports.timeline.processing.filters import Filter
 
 STEPS_MAX = 1000
 FILE_MAX_BYTES = 1 << 20
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_NAME = re.compile(r"(?!attempt-\d)[A-Za-z0-9_-]{1,64}", re.ASCII)
+"""A folder called attempt-1 is that of a measurement to whoever judges a run again."""
 _KEYS = ("folder", "steps")
 
 
@@ -114,7 +115,7 @@ def read_raw(data: bytes, name: str) -> RawFile:
         raise RecordError(f"{raw.where(key='steps')}: must be a table of 1 to {STEPS_MAX} steps")
     for step, table in cast("dict[str, object]", steps).items():
         if not _NAME.fullmatch(step):
-            raise RecordError(f"{raw.where(step)}: a name has 1 to 64 of A-Z a-z 0-9 _ -")
+            raise RecordError(f"{raw.where(step)}: a name has 1 to 64 of A-Z a-z 0-9 _ -, no attempt-N")
         if not isinstance(table, dict):
             raise RecordError(f"{raw.where(step)}: must be a table with a filter")
     return RawFile(name, text, folder, cast("dict[str, dict[str, Any]]", steps))

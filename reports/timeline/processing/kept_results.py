@@ -31,7 +31,7 @@ from reports.timeline.processing.known_filters import site_files
 
 PLACE = "timeline"
 MODULES, RESULTS, HASHES = "filters", "results", "processing.json"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+_NAME = re.compile(r"(?!attempt-\d)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def process(run: Path, file: Path, output: Path | None) -> Kept:
     """
     opened = RunFolder.open(run)
     if not _NAME.fullmatch(file.stem) or file.suffix != ".toml":
-        raise ReportError(f"{file}: must be called NAME.toml, NAME of A-Z a-z 0-9 . _ -")
+        raise ReportError(f"{file}: must be called NAME.toml, NAME of A-Z a-z 0-9 . _ -, no attempt-N")
     if output is None:
         target = opened.path / EVIDENCE / PLACE / file.stem
         if opened.finalised and not (target / HASHES).exists():
@@ -85,7 +85,8 @@ def again(run: Path) -> list[Kept]:
         ReportError: It has none, or one cannot be computed.
     """
     RunFolder.open(run)
-    folders = sorted(path.parent for path in (run / EVIDENCE / PLACE).glob(f"*/{HASHES}"))
+    place = run / EVIDENCE / PLACE
+    folders = sorted(path for path in place.glob("*") if path.is_dir() and _NAME.fullmatch(path.name))
     if not folders:
         raise ReportError(f"{run}: holds no graph: --process FILE.toml computes one")
     found: list[Kept] = []

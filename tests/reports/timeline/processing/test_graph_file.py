@@ -118,6 +118,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     ),
     "a range of no number": ("[1, inf]", "[1, nan]", r"^late\.toml:7: steps\.read\.tag: must be "),
     "a name of other letters": ("length =", '"a/b" =', r"^late\.toml:4: steps\.a/b: a name has 1 to 64 of"),
+    "a name of evidence": ("length =", "attempt-2 =", r"^late\.toml:4: steps\.attempt-2: a name has 1 to 64"),
     "a step that is no table": (
         '{filter = "interval", inputs = "ways"}',
         "7",

@@ -92,6 +92,19 @@ def test_a_changed_byte_of_input_or_result_is_found(run: Path, capsys: pytest.Ca
         assert f"late: results/{each}" in said
 
 
+def test_a_graph_whose_hashes_or_file_are_gone_is_not_passed_over(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert processed(run) == 0
+    kept = run / "evidence/timeline/late"
+    (kept / "processing.json").unlink()
+    assert main(["timeline", str(run)]) == 1
+    assert "late: processing.json: was not there" in capsys.readouterr().out
+    (kept / "late.toml").unlink()
+    assert main(["timeline", str(run)]) == 2
+    assert "late.toml: No such file or directory" in capsys.readouterr().err
+
+
 def test_a_finalised_run_keeps_its_graph_and_takes_no_other(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,6 +143,7 @@ def test_what_cannot_be_is_refused(run: Path, tmp_path: Path, capsys: pytest.Cap
         (["--export", "ctf"], "--export needs --output PATH"),
         (["--process", str(tmp_path / "none.toml")], "none.toml: No such file or directory"),
         (["--process", str(tmp_path / "site")], "site: must be called NAME.toml"),
+        (["--process", str(tmp_path / "attempt-1.toml")], "attempt-1.toml: must be called NAME.toml"),
     ):
         assert main(["timeline", str(run), *options]) == 2
         assert says in capsys.readouterr().err
