@@ -13,7 +13,7 @@ from reports.timeline.clock_record import Times
 from reports.timeline.global_time import Reals
 from reports.timeline.processing.data import Histogram, Values
 from reports.timeline.processing.filters import Context, named_filter
-from reports.units import NS_PER_MS
+from reports.units import NS_PER_MS, NS_PER_US
 
 WIDTH_IN, HEIGHT_IN = 5.0, 2.6
 POINTS_MAX = 2000
@@ -56,22 +56,33 @@ def plot(context: Context, found: Histogram | Values, *, title: str = "") -> Non
         raise write_error(path, error) from error
 
 
+def _readable(unit: str, largest: float) -> tuple[str, float]:
+    """Return the unit to draw in, and how much of the other one it is."""
+    if unit != "ns" or largest < NS_PER_US:
+        return unit, 1.0
+    return ("ms", float(NS_PER_MS)) if largest >= NS_PER_MS else ("µs", float(NS_PER_US))
+
+
 def _draw_histogram(axes: Any, found: Histogram) -> str:
-    axes.stairs(found.counts, found.edges, fill=True, color=INKS["type0"])
+    unit, per = _readable(found.unit, float(np.abs(found.edges).max()))
+    axes.stairs(found.counts, found.edges / per, fill=True, color=INKS["type0"])
     axes.set_ylim(bottom=0)
-    axes.set_xlabel(found.unit)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel(unit)
     axes.set_ylabel("count")
     return f"{int(found.counts.sum())} values; {found.below} below, {found.above} above."
 
 
 def _draw_values(axes: Any, found: Values) -> str:
     axes.set_xlabel("ms from the first")
-    axes.set_ylabel(found.unit)
+    unit, per = _readable(found.unit, float(np.abs(found.value).max(initial=0)))
+    axes.set_ylabel(unit)
     if not len(found):
         return "No value."
     order = np.argsort(found.at_ns, kind="stable")
     at_ms: Reals = (found.at_ns[order] - found.at_ns.min()) / NS_PER_MS
-    value, u = found.value[order].astype(np.float64), found.u[order].astype(np.float64)
+    value: Reals = found.value[order] / per
+    u: Reals = found.u[order] / per
     if len(found) <= POINTS_MAX:
         if u.any():
             axes.errorbar(at_ms, value, yerr=u, fmt="none", ecolor=INKS["type1"], elinewidth=0.6)

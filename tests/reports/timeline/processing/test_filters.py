@@ -371,3 +371,20 @@ def test_a_plot_is_a_picture_by_itself(tmp_path: Path, most: int, monkeypatch: p
         texts = ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
         assert "way & back" in texts
         assert "--type0: #" in root.attrib["style"]
+
+
+@pytest.mark.parametrize(("factor", "unit"), [(1, "ns"), (1_000, "µs"), (1_000_000, "ms")])
+def test_a_plot_has_a_point_for_each_value_in_a_readable_unit(tmp_path: Path, factor: int, unit: str) -> None:
+    at_ns, value, none = np.arange(9) * 5_000_000, np.arange(9) * 100 * factor, np.zeros(9, np.int64)
+    data = Values("ns", at_ns, none, value, none, value, value)
+    call("plot", context_of(tmp_path, "it"), data)
+    root = ET.fromstring((tmp_path / "step.svg").read_bytes())  # noqa: S314 - it was written here
+    space = "{http://www.w3.org/2000/svg}"
+    texts = ["".join(each.itertext()) for each in root.iter(f"{space}text")]
+    assert {unit, "0", "800", "ms from the first", "40"} <= set(texts)
+    points = [each for each in root.iter(f"{space}use") if "type0" in each.attrib["style"]]
+    places = [(float(each.attrib["x"]), -float(each.attrib["y"])) for each in points]
+    assert len(places) == 9
+    assert places == sorted(places)
+    steps = np.diff(np.array(places), axis=0)
+    assert np.allclose(steps, steps[0], atol=0.01)

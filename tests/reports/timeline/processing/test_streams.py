@@ -19,7 +19,9 @@ from reports.timeline.event_stream_file import read_event_streams
 from reports.timeline.processing.data import Events, Pairs, Values
 from reports.timeline.processing.filters import Context, Names
 from reports.timeline.processing.stream_events import clock_record, track_of_stream
+from tests.campaign import Campaign
 from tests.patience import HANG_S
+from tests.reports.hostile import damaged
 from tests.reports.timeline.processing.drawn_events import call
 
 _arrow: Any = import_module("pyarrow")  # it has no types
@@ -173,3 +175,20 @@ def test_a_cut_stream_says_what_is_left_out(recorded: tuple[Path, dict[str, rang
     events: Events = call("streams", context, path=f"./{file.name}", node="here")
     assert len(events) == 20_000
     assert [" bytes at the end: events-probe " in each for each in context.left_out["step"]] == [True]
+
+
+def test_damaged_streams_are_placed_or_refused(
+    recorded: tuple[Path, dict[str, range]], tmp_path: Path, campaign: Campaign
+) -> None:
+    (file,) = (recorded[0] / "pauses").iterdir()
+    whole = file.read_bytes()
+    for random in campaign.rounds(100):
+        data = damaged(whole, random)
+        (tmp_path / file.name).write_bytes(data)
+        with campaign.trying(data):
+            try:
+                call("streams", context_of(tmp_path), path="./", node="here")
+                campaign.reached.add("placed")
+            except RecordError:
+                campaign.reached.add("refused")
+    assert campaign.reached == {"placed", "refused"}
