@@ -35,6 +35,8 @@ from reports.dossier.gather import named_file
 from reports.dossier.model import Request
 from reports.dossier.waivers import read_waivers
 from reports.errors import ReportError
+from reports.timeline.processing.graph_file import read_graph, read_raw
+from reports.timeline.processing.known_filters import filters_here
 from resources.tools.capture import read_packets
 from scope.calibration import load_calibration
 from scope.errors import ScopeError
@@ -45,6 +47,7 @@ from tests.reports.clock_sync.test_log_command import WRAPPED
 from tests.reports.clock_sync.test_logs import STRIPCHART, poll
 from tests.reports.dossier.test_waivers import HEAD, ONE
 from tests.reports.hostile import damaged
+from tests.reports.timeline.processing.test_graph_file import WHOLE
 from tests.scope.test_calibration import CABLE, SKEW, write
 
 pytestmark = pytest.mark.slow
@@ -118,6 +121,10 @@ def _series(folder: Path) -> bytes:
     return MAGIC + struct.pack("<IIq", 2, 2, 1000) + struct.pack("<4i", 0, 1, 7, 8) + rows
 
 
+def _graph(file: Path) -> None:
+    read_graph(read_raw(file.read_bytes(), file.name), filters_here())
+
+
 def _calibration(folder: Path) -> bytes:
     return write(folder, SKEW, CABLE).read_bytes()
 
@@ -156,6 +163,7 @@ KINDS: dict[str, Kind] = {
     ),
     "capture": Kind(_packets, lambda file: list(read_packets(file))),
     "witness-series": Kind(_series, read_series),
+    "graph": Kind(lambda _: WHOLE.encode(), _graph),
 }
 
 

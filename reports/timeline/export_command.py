@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line `python -m reports timeline`: what a run holds of events, for other tools."""
+"""The command line `python -m reports timeline`: what a run holds of events, exported or processed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from reports.timeline.export_ctf import write_ctf
 from reports.timeline.export_parquet import require_pyarrow, write_parquet
 from reports.timeline.export_perfetto import write_perfetto
 from reports.timeline.placed_events import Timeline
+from reports.timeline.processing.command import process_run, recompute_run
 from reports.timelines import timelines_of_run
 
 Writer = Callable[[Timeline, Path], None]
@@ -28,22 +29,47 @@ def add_timeline(commands: Any) -> None:
     """Add the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "timeline",
-        help="write the events of a run for other tools",
+        help="write the events of a run for other tools, or what a graph of filters makes of them",
         description=(
-            "Messages of replays that were over their budgets or close to them, and kernel recordings,"
-            " a folder each below PATH. Exit 3: what the format needs is not installed."
+            "Messages of replays that were over their budgets or close to them, and kernel recordings:"
+            " exported, a folder each below PATH, or processed by a graph of filters. Without either the"
+            " graphs that the run holds are computed again. Exit 1: other bytes than before; 3: what the"
+            " format needs is not installed."
         ),
     )
     parser.add_argument("run", type=named_run)
-    parser.add_argument("--export", choices=tuple(WRITERS), required=True, help="the format")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--export", choices=tuple(WRITERS), help="the format; needs --output")
+    what.add_argument(
+        "--process",
+        type=Path,
+        metavar="FILE",
+        help="a graph of filters, NAME.toml; its folder of filters is code that runs",
+    )
+    what.add_argument(
+        "--recompute",
+        action="store_true",
+        help="compute the graphs that the run holds again",
+    )
     parser.add_argument(
         "--output",
         type=Path,
-        required=True,
         metavar="PATH",
-        help="a folder: a new one, or empty",
+        help="a folder: a new one, or empty; of a graph in place of the run's evidence/timeline/NAME",
     )
-    parser.set_defaults(action=_export)
+    parser.set_defaults(action=_timeline)
+
+
+def _timeline(options: argparse.Namespace) -> int:
+    if options.export is not None:
+        if options.output is None:
+            raise ReportError("timeline: --export needs --output PATH")
+        return _export(options)
+    if options.process is not None:
+        return process_run(options.run, options.process, options.output)
+    if options.output is not None:
+        raise ReportError("timeline: --output goes with --export or --process")
+    return recompute_run(options.run)
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Post-processing of timelines: a file describes a graph of filters over arrays."""
