@@ -220,9 +220,23 @@ class Lab:
         """Start the consumer."""
         return self._start(self.consumer, ["recv", str(plan), *options], environment)
 
-    def send(self, plan: Path, producers: str = "all", *options: str) -> Tool:
+    def send(
+        self,
+        plan: Path,
+        producers: str = "all",
+        *options: str,
+        environment: dict[str, str] | None = None,
+    ) -> Tool:
         """Start producers."""
-        return self._start(self.producers, ["send", str(plan), "--producer", producers, *options])
+        return self._start(
+            self.producers, ["send", str(plan), "--producer", producers, *options], environment
+        )
+
+    def exchange(self, *options: str) -> Tool:
+        """Start the consumer's exchanges with the producers' clock."""
+        return self._start(
+            self.consumer, ["offset", "--peer", f"{producer_address(1)}:{CLOCK_PORT}", *options]
+        )
 
     def begin_replay(self, plan: Plan, *options: str) -> tuple[Tool, Tool]:
         """Start the consumer of a plan, with options; once it is ready, all producers. Return both."""
