@@ -83,6 +83,21 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
+class Trigger:
+    """Why a history was written.
+
+    Attributes:
+        ticks: The counter then; 0: at the end.
+        tag: Of the event that triggered.
+        cause: `event`, `command`; `end`: of the program or of the recording.
+    """
+
+    ticks: int
+    tag: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class RingEnd:
     """What a ring has come to: slots handed out, events that had no room, slots that nobody finished."""
 
@@ -111,6 +126,7 @@ class EventStream:
         size_bytes: Shape (n,): of what came with it.
         clocks: Of the machine.
         totals: By number of the point.
+        triggers: Of a history: why it was written, once each time.
         ends: By ring; empty: the recording was not ended, or the file is cut.
         damaged_bytes: At the end of the file, which are no whole block.
         incomplete: Events of which not all slots are there: the program or the recording ended in between.
@@ -133,6 +149,7 @@ class EventStream:
     size_bytes: NDArray[np.uint16]
     clocks: tuple[ClockReading, ...]
     totals: dict[int, Total]
+    triggers: tuple[Trigger, ...]
     ends: dict[int, RingEnd]
     damaged_bytes: int
     incomplete: int

@@ -25,6 +25,7 @@ from reports.timeline.event_stream import (
     Point,
     RingEnd,
     Total,
+    Trigger,
     Words,
 )
 
@@ -38,7 +39,9 @@ DATA_MAX_BYTES = 4096
 KINDS: dict[int, Kind] = {1: "event", 2: "data", 3: "interval", 4: "counter", 5: "histogram"}
 COUNTERS = {0: "none", 1: "tsc", 2: "cntvct"}
 CLOCKS = {0: "realtime", 3: "monotonic", 4: "monotonic-raw"}
-NAMES, SLOTS, CLOCK, STATE, END = 1, 2, 3, 4, 5
+CAUSES = {1: "event", 2: "command", 3: "end"}
+STATE_BYTES = 64
+NAMES, SLOTS, CLOCK, STATE, END, TRIGGER = 1, 2, 3, 4, 5, 6
 SLOT = np.dtype(
     [
         ("ticks", "<u8"),
@@ -62,6 +65,7 @@ class _Found:
     clocks: list[ClockReading] = field(default_factory=list[ClockReading])
     totals: dict[int, Total] = field(default_factory=dict[int, Total])
     ends: dict[int, RingEnd] = field(default_factory=dict[int, RingEnd])
+    triggers: list[Trigger] = field(default_factory=list[Trigger])
 
 
 def _text(raw: bytes) -> str:
@@ -96,10 +100,10 @@ def _clock(found: _Found, body: bytes) -> None:
 
 
 def _state(found: _Found, number: int, body: bytes) -> None:
-    if number >= len(found.points) or len(body) < SLOT_BYTES or len(body) % 8:
+    if number >= len(found.points) or len(body) < STATE_BYTES or len(body) % 8:
         raise RecordError(f"total of point {number}: {len(body)} bytes")
     total, count = struct.unpack_from("<qQ", body)
-    found.totals[number] = Total(total, count, np.frombuffer(body, "<u8", offset=SLOT_BYTES))
+    found.totals[number] = Total(total, count, np.frombuffer(body, "<u8", offset=STATE_BYTES))
 
 
 def _take(found: _Found, kind: int, ring: int, position: int, body: memoryview) -> None:
@@ -117,8 +121,13 @@ def _take(found: _Found, kind: int, ring: int, position: int, body: memoryview) 
         _state(found, ring, bytes(body))
     elif kind == END:
         found.ends[ring] = RingEnd(*struct.unpack("<QQQ", body))
+    elif kind == TRIGGER:
+        ticks, tag, cause, _ = struct.unpack("<QqII", body)
+        if cause not in CAUSES:
+            raise RecordError(f"cause {cause} of a trigger; known: {', '.join(map(str, CAUSES))}")
+        found.triggers.append(Trigger(ticks, tag, CAUSES[cause]))
     else:
-        raise RecordError(f"block of kind {kind}; there are 1 to {END}")
+        raise RecordError(f"block of kind {kind}; there are 1 to {TRIGGER}")
 
 
 def _blocks(raw: memoryview, found: _Found) -> int:
@@ -222,6 +231,7 @@ def _stream(found: _Found, damaged_bytes: int) -> EventStream:
         *columns,
         clocks=tuple(found.clocks),
         totals=found.totals,
+        triggers=tuple(found.triggers),
         ends=found.ends,
         damaged_bytes=damaged_bytes,
         incomplete=incomplete,
@@ -274,6 +284,7 @@ def read_event_stream(path: Path, *rest: Path) -> EventStream:
         found.clocks += more.clocks
         found.totals |= more.totals
         found.ends |= more.ends
+        found.triggers += more.triggers
         damaged += more_damaged
     try:
         return _stream(found, damaged)

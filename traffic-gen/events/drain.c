@@ -47,6 +47,8 @@ static int open_outputs(struct drain *drain, const char *output, const char *suf
 	for (unsigned int stream = 0; !err && stream < drain->map.header.stream_count; stream++) {
 		drain->outputs[stream] = open_output(drain, stream, output, suffix);
 		err = drain->outputs[stream] ? write_names(drain, stream) : -errno;
+		if (!err && fflush(drain->outputs[stream])) /* who looks meanwhile finds a stream */
+			err = -EIO;
 	}
 	return err;
 }
@@ -144,12 +146,49 @@ static int move_ring(struct drain *drain, unsigned int stream, unsigned int numb
 	return 0;
 }
 
+/* Write the slots of a ring of history that are whole, in runs: the oldest may have been taken over in part. */
+static int write_history(struct drain *drain, unsigned int stream, unsigned int number, uint64_t *slots_out)
+{
+	struct events_ring *ring = &drain->map.rings[stream * drain->map.header.ring_count + number];
+	const struct events_slot *slots = events_slots(&drain->map, stream, number);
+	const uint32_t ring_slots = drain->map.header.streams[stream].ring_slots;
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE), at = ring->tail;
+
+	if (head > at + ring_slots)
+		at = head - ring_slots;
+	while (at < head) {
+		uint32_t room = head - at < BUFFER_SLOTS ? (uint32_t)(head - at) : BUFFER_SLOTS;
+		uint32_t count = copy_finished(slots, ring_slots - 1, at, room, drain->buffer);
+
+		if (count && stream_block_write(drain->outputs[stream], STREAM_BLOCK_SLOTS, number, at, drain->buffer,
+						(size_t)count * EVENTS_SLOT_BYTES, NULL, 0))
+			return -EIO;
+		*slots_out += count;
+		at += count ? count : 1;
+	}
+	ring->tail = head;
+	return 0;
+}
+
+int drain_history(struct drain *drain, unsigned int stream, const struct stream_trigger *why, uint64_t *slots_out)
+{
+	int err = 0;
+
+	for (unsigned int ring = 0; !err && ring < drain->map.header.ring_count; ring++)
+		err = write_history(drain, stream, ring, slots_out);
+	if (!err)
+		err = stream_block_write(drain->outputs[stream], STREAM_BLOCK_TRIGGER, 0, 0, why, sizeof(*why), NULL, 0);
+	if (!err && fflush(drain->outputs[stream]))
+		err = -EIO;
+	return err;
+}
+
 int drain_move(struct drain *drain, bool skip, uint64_t *slots_out)
 {
 	int err = 0;
 
 	for (unsigned int stream = 0; !err && stream < drain->map.header.stream_count; stream++)
-		for (unsigned int ring = 0; !err && ring < drain->map.header.ring_count; ring++)
+		for (unsigned int ring = 0; !err && !drain->map.header.streams[stream].history && ring < drain->map.header.ring_count; ring++)
 			err = move_ring(drain, stream, ring, skip, slots_out);
 	return err;
 }

@@ -35,6 +35,13 @@ int drain_open(struct drain *drain, const char *path, const char *output, const 
  * @return 0 or -EIO
  */
 int drain_move(struct drain *drain, bool skip, uint64_t *slots_out);
+/**
+ * Write the history of a stream: what is whole in its rings, of what was not written before.
+ *
+ * @param stream  of a history; nobody may be recording into it
+ * @return 0 or -EIO
+ */
+int drain_history(struct drain *drain, unsigned int stream, const struct stream_trigger *why, uint64_t *slots_out);
 /** Write what the clocks show beside the counter. @return 0 or -EIO */
 int drain_clocks(struct drain *drain);
 /** Write what counters, histograms and rings have come to. @return 0 or -EIO */

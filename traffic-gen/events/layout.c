@@ -68,7 +68,7 @@ static bool counts_fit(const struct events_header *header)
 
 		if (slots < EVENTS_SLOTS_MIN || slots > EVENTS_SLOTS_MAX || (slots & (slots - 1)))
 			return false;
-		if (!is_text(header->streams[stream].name, EVENTS_STREAM_NAME_BYTES, false))
+		if (!is_text(header->streams[stream].name, EVENTS_STREAM_NAME_BYTES, false) || header->streams[stream].history > 1)
 			return false;
 	}
 	return true;
@@ -89,7 +89,8 @@ int events_layout(struct events_header *header, const struct bw_point_descriptio
 	states = (uint64_t)header->stream_count * header->point_count;
 	header->descriptions_at = line_up(sizeof(*header));
 	header->wanted_at = header->descriptions_at + header->point_count * sizeof(*descriptions);
-	header->states_at = line_up(header->wanted_at + header->point_count);
+	header->triggers_at = header->wanted_at + header->point_count;
+	header->states_at = line_up(header->triggers_at + header->point_count);
 	at = lay_cells(header, descriptions, header->states_at + states * sizeof(struct events_state), NULL);
 	header->rings_at = line_up(at);
 	header->slots_at = header->rings_at + (uint64_t)header->stream_count * header->ring_count * sizeof(struct events_ring);
@@ -107,6 +108,7 @@ static void find_all(uint8_t *base, struct events_map *map)
 	map->base = base;
 	map->descriptions = (struct bw_point_description *)(void *)(base + map->header.descriptions_at);
 	map->wanted = base + map->header.wanted_at;
+	map->triggers = base + map->header.triggers_at;
 	map->states = (struct events_state *)(void *)(base + map->header.states_at);
 	map->rings = (struct events_ring *)(void *)(base + map->header.rings_at);
 }

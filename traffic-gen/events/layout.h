@@ -3,8 +3,8 @@
  * The files in shared memory between programs that record and who collects: one `control` a recording, written by `bw-events`; one
  * NAME.PID.N.rings a program or library, written by it. All in the machine's own byte order.
  *
- * A file of rings: header; descriptions of points; a byte for each point (a bit a stream: wanted); for each stream the state of
- * each point; for each stream a ring header for each processor; then the slots of the rings.
+ * A file of rings: header; descriptions of points; a byte for each point (a bit a stream: wanted), and another one (it triggers the
+ * stream); for each stream the state of each point; for each stream a ring header for each processor; then the slots of the rings.
  *
  * A slot has 32 bytes. An event takes one, and one more for each 28 bytes that come with it. The last word of a slot is written last
  * and says which position in the ring it was written for, so that a slot of a lap before, or one that nobody has finished, is known.
@@ -35,6 +35,9 @@ enum {
 	EVENTS_STREAM_NAME_BYTES = 32,
 	EVENTS_WANTED_BYTES = 16384,
 	EVENTS_OUTPUT_BYTES = 512,
+	EVENTS_TRIGGERS_BYTES = 1024,
+	EVENTS_FILTERS_MAX = 32,
+	EVENTS_PATTERN_BYTES = 256,
 	EVENTS_LINE_BYTES = 64,      /* of the processor's cache */
 };
 
@@ -69,12 +72,16 @@ struct events_ring {
 	uint8_t other_line[EVENTS_LINE_BYTES - 8];
 };
 
-/* Of a point in a stream: of counters and histograms what they have come to. */
+/* Of a point in a stream: of counters and histograms what they have come to; of others what of them is recorded. */
 struct events_state {
 	int64_t sum;         /* atomic */
 	uint64_t count;      /* atomic: values added */
 	uint64_t cells;      /* of a histogram: its first cell, from the file's first byte; buckets + 2 atomic counts of 64 bits */
-	uint64_t reserved;
+	uint64_t seen;       /* atomic: events that lay within min and max */
+	int64_t min, max;    /* of the first eight bytes that come with it as a number, or else the tag */
+	uint32_t every;      /* of those that lie within, the first of so many is recorded; 0: all events are, whatever min and max */
+	uint32_t reserved;
+	uint64_t reserved_more;
 };
 
 struct events_header {
@@ -85,11 +92,11 @@ struct events_header {
 	uint32_t counter_kind;   /* enum port_counter_kind; PORT_COUNTER_NONE: ns of the system's raw monotonic clock */
 	uint32_t point_count, stream_count, ring_count; /* rings of each stream */
 	uint64_t counter_hz;     /* 0: not stated */
-	uint64_t descriptions_at, wanted_at, states_at, rings_at, slots_at, size_bytes; /* from the file's first byte */
+	uint64_t descriptions_at, wanted_at, triggers_at, states_at, rings_at, slots_at, size_bytes; /* from the file's first byte */
 	struct {
 		char name[EVENTS_STREAM_NAME_BYTES];
 		uint32_t ring_slots; /* a power of 2 */
-		uint32_t reserved;
+		uint32_t history;    /* 1: the newest take the place of the oldest, until a trigger */
 		uint64_t slots_at;   /* of its first ring */
 	} streams[EVENTS_STREAMS_MAX];
 };
@@ -105,10 +112,22 @@ struct events_control {
 	char output[EVENTS_OUTPUT_BYTES]; /* folder that the streams' files go to */
 	struct {
 		char name[EVENTS_STREAM_NAME_BYTES];
-		uint32_t ring_slots;
-		uint32_t reserved;
+		uint32_t ring_slots, history;
 		char wanted[EVENTS_WANTED_BYTES]; /* lines "+group.name" and "-group.name", with * and ?: the last that fits decides */
+		char triggers[EVENTS_TRIGGERS_BYTES]; /* likewise */
+		uint32_t at_end;                  /* 1: a program's history is written when it ends, too */
+		uint32_t after_ms;                /* how long is recorded after a trigger */
+		uint64_t triggered_ticks;         /* atomic: the counter at the first trigger that was not dealt with; 0: none */
+		int64_t triggered_tag;            /* of that event, as far as it was written by then */
+		uint32_t commanded;               /* atomic: 1: not by an event */
+		uint32_t reserved;
 	} streams[EVENTS_STREAMS_MAX];
+	uint32_t filter_count, reserved_too;
+	struct {
+		uint32_t stream, every;
+		int64_t min, max;
+		char points[EVENTS_PATTERN_BYTES]; /* as wanted */
+	} filters[EVENTS_FILTERS_MAX];
 };
 
 /* Where everything is in a mapped file of rings. */
@@ -116,7 +135,7 @@ struct events_map {
 	uint8_t *base;
 	struct events_header header; /* a copy: what others write to the file later moves nothing */
 	struct bw_point_description *descriptions;
-	uint8_t *wanted;
+	uint8_t *wanted, *triggers;
 	struct events_state *states; /* [stream * point_count + point] */
 	struct events_ring *rings;   /* [stream * ring_count + ring] */
 };

@@ -10,6 +10,7 @@ static const struct verb verbs[] = {
 	{ "record", verb_record, "record what points of programs tell, into files" },
 	{ "on", verb_on, "turn points on in programs that are recorded" },
 	{ "off", verb_off, "turn them off" },
+	{ "trigger", verb_trigger, "have histories written" },
 	{ "show", verb_show, "list the programs that are recorded, and what is on" },
 	{ NULL, NULL, NULL },
 };

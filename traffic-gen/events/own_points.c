@@ -98,5 +98,6 @@ void bw_events_close(struct bw_events *events, struct bw_point *points, size_t c
 	for (size_t i = 0; i < count; i++)
 		points[i].on = &bw_events_off;
 	port_events_close(&events->file);
+	port_events_close(&events->control_file);
 	free(events);
 }

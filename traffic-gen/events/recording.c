@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_units.h"
 #include "events/session.h"
+#include "port/port.h"
 
 #define REST ".rest"
 
@@ -99,10 +101,38 @@ static void turn_off(struct drain *drain)
 		__atomic_store_n(&drain->map.wanted[point], 0, __ATOMIC_RELAXED);
 }
 
+static bool is_history(const struct drain *drain, unsigned int stream)
+{
+	return stream < drain->map.header.stream_count && drain->map.header.streams[stream].history;
+}
+
+/* What a program that ends, or a recording, leaves in the rings of its histories. */
+static int write_last_histories(struct recording *recording, struct drain *drain)
+{
+	const struct events_control *control = recording->control;
+	int err = 0;
+
+	for (unsigned int stream = 0; !err && stream < control->stream_count; stream++) {
+		uint64_t ticks = __atomic_load_n(&control->streams[stream].triggered_ticks, __ATOMIC_ACQUIRE);
+		struct stream_trigger why = { ticks, control->streams[stream].triggered_tag, STREAM_CAUSE_EVENT, 0 };
+
+		if (!is_history(drain, stream) || (!ticks && !control->streams[stream].at_end))
+			continue;
+		if (!ticks)
+			why = (struct stream_trigger){ 0, 0, STREAM_CAUSE_END, 0 };
+		err = drain_history(drain, stream, &why, &recording->slots);
+		recording->triggers++;
+	}
+	return err;
+}
+
 static int end_drain(struct recording *recording, int number)
 {
 	struct drain *drain = &recording->drains[number];
 	int err = drain_clocks(drain);
+
+	if (!err)
+		err = write_last_histories(recording, drain);
 
 	if (!err)
 		err = drain_end(drain, &recording->lost, &recording->unfinished);
@@ -146,6 +176,63 @@ int recording_collect(struct recording *recording, bool last, uint64_t *moved_ou
 	recording->slots += moved;
 	if (moved_out)
 		*moved_out = moved;
+	return err;
+}
+
+void recording_trigger(struct events_control *control, uint64_t now_ticks)
+{
+	for (uint32_t stream = 0; stream < control->stream_count; stream++) {
+		uint64_t none = 0;
+
+		if (control->streams[stream].history &&
+		    __atomic_compare_exchange_n(&control->streams[stream].triggered_ticks, &none, now_ticks, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			__atomic_store_n(&control->streams[stream].commanded, 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* Nobody records into a history while it is written; then it begins anew. */
+static int write_one_history(struct recording *recording, uint32_t stream)
+{
+	struct events_control *control = recording->control;
+	bool commanded = __atomic_exchange_n(&control->streams[stream].commanded, 0, __ATOMIC_ACQUIRE);
+	struct stream_trigger why = {
+		.ticks = __atomic_load_n(&control->streams[stream].triggered_ticks, __ATOMIC_ACQUIRE),
+		.tag = commanded ? 0 : control->streams[stream].triggered_tag,
+		.cause = commanded ? STREAM_CAUSE_COMMAND : STREAM_CAUSE_EVENT,
+	};
+	int err = 0;
+
+	for (int i = 0; i < recording->drain_count; i++)
+		for (uint32_t point = 0; is_history(&recording->drains[i], stream) && point < recording->drains[i].map.header.point_count; point++)
+			__atomic_fetch_and(&recording->drains[i].map.wanted[point], (uint8_t)~(1U << stream), __ATOMIC_RELAXED);
+	port_sleep_ns(NS_PER_MS); /* who was in the middle of an event has finished it */
+	for (int i = 0; !err && i < recording->drain_count; i++)
+		if (is_history(&recording->drains[i], stream))
+			err = drain_history(&recording->drains[i], stream, &why, &recording->slots);
+	__atomic_store_n(&control->streams[stream].triggered_ticks, 0, __ATOMIC_RELEASE);
+	for (int i = 0; i < recording->drain_count; i++)
+		session_set_wanted(&recording->drains[i].map, control);
+	recording->triggers++;
+	return err;
+}
+
+int recording_histories(struct recording *recording, int64_t now_monotonic_ns)
+{
+	struct events_control *control = recording->control;
+	int err = 0;
+
+	for (uint32_t stream = 0; !err && stream < control->stream_count; stream++) {
+		int64_t *due = &recording->due_monotonic_ns[stream];
+
+		if (!__atomic_load_n(&control->streams[stream].triggered_ticks, __ATOMIC_ACQUIRE))
+			continue;
+		if (!*due)
+			*due = now_monotonic_ns + control->streams[stream].after_ms * NS_PER_MS;
+		if (now_monotonic_ns < *due)
+			continue;
+		err = write_one_history(recording, stream);
+		*due = 0;
+	}
 	return err;
 }
 

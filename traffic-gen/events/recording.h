@@ -15,6 +15,8 @@ struct recording {
 	int programs;                        /* that have recorded, or are recording */
 	uint64_t slots, lost, unfinished;    /* of those that have ended */
 	uint32_t refused;                    /* programs that could not */
+	int64_t due_monotonic_ns[EVENTS_STREAMS_MAX]; /* when a history is to be written; 0: nothing has triggered */
+	uint64_t triggers;                   /* histories that were written */
 };
 
 /**
@@ -32,6 +34,10 @@ int recording_open(struct recording *recording, const struct events_control *con
  * @return 0; -EIO: a stream's file cannot be written
  */
 int recording_collect(struct recording *recording, bool last, uint64_t *moved_out);
+/** Trigger all histories, as an event may. */
+void recording_trigger(struct events_control *control, uint64_t now_ticks);
+/** Write the histories that are due. @param now_monotonic_ns  CLOCK_MONOTONIC @return 0 or -EIO */
+int recording_histories(struct recording *recording, int64_t now_monotonic_ns);
 /** Write the clocks into all streams' files. @return 0 or -EIO */
 int recording_clocks(struct recording *recording);
 /** Remove the folder; nothing is collected. */

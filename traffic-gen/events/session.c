@@ -54,6 +54,25 @@ static void read_wanted(struct events_control *control, uint32_t stream, char *w
 	}
 }
 
+static void set_filters(const struct events_map *map, const struct events_control *control)
+{
+	uint32_t count = control->filter_count < EVENTS_FILTERS_MAX ? control->filter_count : EVENTS_FILTERS_MAX;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t stream = control->filters[i].stream;
+
+		for (uint32_t point = 0; stream < map->header.stream_count && point < map->header.point_count; point++) {
+			struct events_state *state = &map->states[stream * map->header.point_count + point];
+
+			if (!events_wanted(control->filters[i].points, &map->descriptions[point]))
+				continue;
+			state->min = control->filters[i].min;
+			state->max = control->filters[i].max;
+			state->every = control->filters[i].every;
+		}
+	}
+}
+
 void session_set_wanted(const struct events_map *map, struct events_control *control)
 {
 	static char wanted[EVENTS_STREAMS_MAX][EVENTS_WANTED_BYTES]; /* of the thread that opens, or of bw-events: one at a time */
@@ -62,11 +81,16 @@ void session_set_wanted(const struct events_map *map, struct events_control *con
 	for (uint32_t stream = 0; stream < streams; stream++)
 		read_wanted(control, stream, wanted[stream]);
 	for (uint32_t point = 0; point < map->header.point_count; point++) {
-		uint8_t bits = 0;
+		uint8_t bits = 0, triggers = 0;
 
-		for (uint32_t stream = 0; stream < streams; stream++)
+		for (uint32_t stream = 0; stream < streams; stream++) {
 			if (events_wanted(wanted[stream], &map->descriptions[point]))
 				bits |= (uint8_t)(1U << stream);
+			if (events_wanted(control->streams[stream].triggers, &map->descriptions[point]))
+				triggers |= (uint8_t)(1U << stream);
+		}
+		map->triggers[point] = triggers;
+		bits |= triggers;
 		__atomic_store_n(&map->wanted[point], bits, __ATOMIC_RELAXED);
 	}
 }
@@ -109,6 +133,7 @@ static void set_header(struct events_header *header, const char *program, uint32
 	for (uint32_t stream = 0; stream < control->stream_count; stream++) {
 		memcpy(header->streams[stream].name, control->streams[stream].name, EVENTS_STREAM_NAME_BYTES);
 		header->streams[stream].ring_slots = control->streams[stream].ring_slots;
+		header->streams[stream].history = control->streams[stream].history;
 	}
 }
 
@@ -142,6 +167,8 @@ static int fill(const char *folder, const struct bw_point_description *const *de
 	if (!err)
 		err = publish(folder, &map->header, made);
 	if (!err)
+		set_filters(map, control);
+	if (!err)
 		session_set_wanted(map, control); /* after it can be found: who changes the lists now sees it, or was before */
 	return err;
 }
@@ -173,19 +200,18 @@ static int open_with_control(const char *folder, const char *program, const stru
 int session_open(const char *folder, const char *program, const struct bw_point_description *const *descriptions, uint32_t count,
 		 struct bw_events *events)
 {
-	struct port_events_file file;
-	struct events_control *control;
-	int err = session_control(folder, &file, &control);
+	int err;
 
+	memset(events, 0, sizeof(*events));
+	err = session_control(folder, &events->control_file, &events->control);
 	if (err)
 		return err;
-	memset(events, 0, sizeof(*events));
-	err = open_with_control(folder, program, descriptions, count, events, control);
+	err = open_with_control(folder, program, descriptions, count, events, events->control);
 	if (err) {
-		__atomic_store_n(&control->refused_errno, -err, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&control->refused, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&events->control->refused_errno, -err, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&events->control->refused, 1, __ATOMIC_RELEASE);
+		port_events_close(&events->control_file);
 	}
-	port_events_close(&file);
 	return err;
 }
 

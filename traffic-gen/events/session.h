@@ -9,7 +9,8 @@
 struct bw_events {
 	struct events_map map;
 	uint32_t counter_kind;
-	struct port_events_file file;
+	struct port_events_file file, control_file;
+	struct events_control *control;
 };
 
 /**
@@ -27,7 +28,7 @@ void session_attach(struct bw_events *events, struct bw_point *const *points, ui
 
 /** Map `control` of a recording and check it. @return 0; -EBADMSG; -EXDEV; or -errno */
 int session_control(const char *folder, struct port_events_file *file, struct events_control **control_out);
-/** Set a byte for each point by the streams' lists. Called by the program, and by who changes the lists. */
+/** Set what each point does by the streams' lists, triggers and filters. Called by the program, and by who changes the lists. */
 void session_set_wanted(const struct events_map *map, struct events_control *control);
 
 #endif

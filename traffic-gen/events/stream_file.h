@@ -22,6 +22,7 @@ enum stream_block_kind {
 	STREAM_BLOCK_CLOCK = 3, /* struct stream_clock: what a clock showed between two readings of the counter */
 	STREAM_BLOCK_STATE = 4, /* counters and histograms at the end: struct events_state, then its cells; ring: number of the point */
 	STREAM_BLOCK_END = 5,   /* struct stream_end of a ring: what it has come to */
+	STREAM_BLOCK_TRIGGER = 6, /* struct stream_trigger: why the history that was written last was */
 };
 
 struct stream_block {
@@ -49,6 +50,19 @@ struct stream_end {
 	uint64_t slots;         /* handed out */
 	uint64_t lost;          /* events that had no room */
 	uint64_t unfinished;    /* slots that nobody finished: the program was ended in between */
+};
+
+struct stream_trigger {
+	uint64_t ticks;         /* the counter then */
+	int64_t tag;            /* of the event that triggered; 0 otherwise */
+	uint32_t cause;         /* enum stream_cause */
+	uint32_t reserved;
+};
+
+enum stream_cause {
+	STREAM_CAUSE_EVENT = 1,
+	STREAM_CAUSE_COMMAND = 2, /* `bw-events trigger`, or SIGUSR1 of the recorder */
+	STREAM_CAUSE_END = 3,     /* the program, or the recording, ended */
 };
 
 /** Write a block. @param more  after `data`; NULL: nothing @return 0 or -EIO */

@@ -9,8 +9,10 @@
 #include "config/options.h"
 #include "events/binary.h"
 #include "events/recording.h"
+#include "events/streams_file.h"
 #include "events/verbs.h"
 #include "port/port.h"
+#include "port/port_clock.h"
 #include "port/port_wait.h"
 
 #define TOOL "bw-events record"
@@ -21,10 +23,10 @@
 #define END_NS (5 * NS_PER_S)
 #define STREAM_NAME "all"
 
-enum { PATTERNS_MAX = 256 };
+enum { PATTERNS_MAX = 256, RING_KIB = 4096 };
 
 struct arguments {
-	const char *output;
+	const char *output, *streams;
 	int64_t ring_kib, seconds;
 	struct option_texts points;
 	const char *texts[PATTERNS_MAX];
@@ -37,6 +39,7 @@ static int arguments_parse(struct arguments *arguments, int argc, char **argv)
 	const struct option options[] = {
 		{ "output", OPTION_TEXT, &arguments->output, 0, 0, "FOLDER", "where the streams' files go; is made", false },
 		{ "points", OPTION_TEXTS, &arguments->points, 0, 0, "NAME", "GROUP or GROUP.NAME, with * and ?; -NAME: all but that; may be repeated (*)", false },
+		{ "streams", OPTION_TEXT, &arguments->streams, 0, 0, "FILE", "several streams, histories with triggers, filters: instead of --points and --ring-kib", false },
 		{ "ring-kib", OPTION_INT, &arguments->ring_kib, 8, INT64_C(1) * EVENTS_SLOTS_MAX * EVENTS_SLOT_BYTES / 1024, "N", "room for each processor and program (4096)", false },
 		{ "seconds", OPTION_INT, &arguments->seconds, 1, 86400, "N", "end after so long", false },
 		{ 0 },
@@ -45,7 +48,8 @@ static int arguments_parse(struct arguments *arguments, int argc, char **argv)
 		TOOL, "--output FOLDER [options] [-- PROGRAM [ARGUMENT...]]",
 		"Record events of PROGRAM, and of all that it starts, until it ends; without it, of all programs that are started with the\n"
 		"variable BW_EVENTS, whose value is printed, until Ctrl-C. `bw-events on` and `off` change what is recorded meanwhile.\n"
-		"A file for each program: FOLDER/NAME.PID.N." STREAM_NAME STREAM_FILE_SUFFIX ".\n"
+		"A file for each program and stream: FOLDER/NAME.PID.N." STREAM_NAME STREAM_FILE_SUFFIX ".\n"
+		"A history keeps the newest events; SIGUSR1, and `bw-events trigger`, write it as its own triggers do.\n"
 		"Rings lie in /dev/shm, or in the folder that the variable BW_EVENTS_MEMORY names; they outlive PROGRAM and recorder.\n"
 		"Exit codes: 0 done; 2 bad input, also: PROGRAM has points, but none of these names; 3 nothing can be recorded here;\n"
 		"4 events were lost, or nothing was recorded; 5 PROGRAM failed, or the files could not be written.\n",
@@ -63,6 +67,10 @@ static int arguments_parse(struct arguments *arguments, int argc, char **argv)
 		return options_exit_code(own);
 	if (!arguments->output) {
 		fprintf(stderr, TOOL ": give --output FOLDER\n");
+		return EXIT_BAD_INPUT;
+	}
+	if (arguments->streams && (arguments->points.count || arguments->ring_kib)) {
+		fprintf(stderr, TOOL ": --streams says points and room itself: not together with --points or --ring-kib\n");
 		return EXIT_BAD_INPUT;
 	}
 	return -1;
@@ -88,21 +96,30 @@ static bool names_fit(const struct arguments *arguments, const char *wanted)
 static int set_control(const struct arguments *arguments, struct events_control *control)
 {
 	static const char *const all[] = { "*" };
-	int64_t slots = EVENTS_SLOTS_MIN;
+	struct schema_error error;
 	int count = arguments->points.count;
 
-	while (slots * EVENTS_SLOT_BYTES < arguments->ring_kib * 1024)
-		slots *= 2;
 	memset(control, 0, sizeof(*control));
+	if (arguments->streams) {
+		if (!streams_file_read(arguments->streams, control, &error))
+			return EXIT_DONE;
+		fprintf(stderr, TOOL ": %s\n", error.text);
+		return EXIT_BAD_INPUT;
+	}
 	control->stream_count = 1;
 	strcpy(control->streams[0].name, STREAM_NAME);
-	control->streams[0].ring_slots = (uint32_t)slots;
+	control->streams[0].ring_slots = ring_slots_of(arguments->ring_kib ? arguments->ring_kib : RING_KIB);
 	/* All but those: where the first name takes something away, the rest is wanted. */
 	if ((!count || arguments->texts[0][0] == '-') && wanted_add(TOOL, control->streams[0].wanted, all, 1, '+'))
 		return EXIT_BAD_INPUT;
 	if (wanted_add(TOOL, control->streams[0].wanted, arguments->texts, count, '+'))
 		return EXIT_BAD_INPUT;
 	return names_fit(arguments, control->streams[0].wanted) ? EXIT_DONE : EXIT_BAD_INPUT;
+}
+
+static uint64_t now_ticks(void)
+{
+	return port_counter_kind() == PORT_COUNTER_NONE ? port_events_clock_ns() : port_counter_read();
 }
 
 struct run {
@@ -113,12 +130,14 @@ struct run {
 };
 
 /* Wait and look: a signal, the time that was asked for, or the program's end. */
-static void look(struct run *run, struct waiter *waiter, int64_t wait_ns)
+static void look(struct run *run, struct waiter *waiter, struct events_control *control, int64_t wait_ns)
 {
 	int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	int event = waiter_wait(waiter, now_monotonic_ns + wait_ns, NULL);
 	bool ends = event == WAIT_END || event < 0 || (run->end_monotonic_ns && now_monotonic_ns >= run->end_monotonic_ns);
 
+	if (event == WAIT_HOLD)
+		recording_trigger(control, now_ticks());
 	if (run->pid && port_events_ended(run->pid, &run->code)) {
 		run->pid = 0;
 		run->over = true;
@@ -131,6 +150,14 @@ static void look(struct run *run, struct waiter *waiter, int64_t wait_ns)
 		port_events_terminate(run->pid);
 		run->kill_monotonic_ns = now_monotonic_ns + END_NS;
 	}
+}
+
+static bool has_history(const struct events_control *control)
+{
+	for (uint32_t stream = 0; stream < control->stream_count; stream++)
+		if (control->streams[stream].history)
+			return true;
+	return false;
 }
 
 static int record(struct recording *recording, struct run *run, struct waiter *waiter)
@@ -146,7 +173,9 @@ static int record(struct recording *recording, struct run *run, struct waiter *w
 			err = recording_clocks(recording);
 			clocks_monotonic_ns += CLOCKS_NS;
 		}
-		look(run, waiter, moved ? LOOK_NS : IDLE_LOOK_NS);
+		if (!err)
+			err = recording_histories(recording, port_clock_now_ns(PORT_CLOCK_MONOTONIC));
+		look(run, waiter, recording->control, moved || has_history(recording->control) ? LOOK_NS : IDLE_LOOK_NS);
 	}
 	return err ? err : recording_collect(recording, true, NULL);
 }
@@ -157,6 +186,8 @@ static int tell(const struct recording *recording, const struct run *run, int er
 
 	fprintf(stderr, TOOL ": %d programs, %" PRIu64 " slots of 32 bytes, %" PRIu64 " events lost, %" PRIu64 " unfinished, in %s\n",
 		recording->programs, recording->slots, recording->lost, recording->unfinished, recording->output);
+	if (has_history(recording->control))
+		fprintf(stderr, TOOL ": %" PRIu64 " histories written\n", recording->triggers);
 	if (refused)
 		fprintf(stderr, TOOL ": %" PRIu32 " programs could not record: %s\n", refused,
 			strerror(recording->control->refused_errno ? recording->control->refused_errno : EBADMSG));
@@ -168,7 +199,7 @@ static int tell(const struct recording *recording, const struct run *run, int er
 		fprintf(stderr, TOOL ": the program ended with %d\n", run->code);
 		return EXIT_FAULT;
 	}
-	return refused || recording->lost || !recording->slots ? EXIT_INVALID : EXIT_DONE;
+	return refused || recording->lost || (!recording->slots && !has_history(recording->control)) ? EXIT_INVALID : EXIT_DONE;
 }
 
 /* The folder is there; whatever comes, it is removed. */
@@ -195,7 +226,7 @@ static int run_program(const struct arguments *arguments, struct recording *reco
 int verb_record(int argc, char **argv)
 {
 	static struct events_control control;
-	static struct arguments arguments = { .ring_kib = 4096 };
+	static struct arguments arguments;
 	struct recording recording = { .programs = 0 };
 	char output[PORT_EVENTS_PATH_BYTES];
 	struct waiter waiter;
@@ -213,7 +244,7 @@ int verb_record(int argc, char **argv)
 		return EXIT_BAD_INPUT;
 	}
 	recording_save_killed(stderr);
-	err = waiter_open(&waiter, false);
+	err = waiter_open(&waiter, true);
 	if (!err)
 		err = recording_open(&recording, &control, output);
 	if (err) {

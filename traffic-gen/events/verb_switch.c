@@ -7,8 +7,10 @@
 
 #include "base/json.h"
 #include "config/options.h"
+#include "events/recording.h"
 #include "events/session.h"
 #include "events/verbs.h"
+#include "port/port_clock.h"
 
 enum { PATTERNS_MAX = 256 };
 
@@ -179,6 +181,35 @@ int verb_on(int argc, char **argv)
 int verb_off(int argc, char **argv)
 {
 	return turn(argc, argv, "bw-events off", '-');
+}
+
+int verb_trigger(int argc, char **argv)
+{
+	static const char tool[] = "bw-events trigger";
+	const char *named = NULL, *none[1];
+	const struct option options[] = {
+		{ "folder", OPTION_TEXT, &named, 0, 0, "FOLDER", "of the recording, as `record` prints it; not needed while one runs", false },
+		{ 0 },
+	};
+	const struct command command = {
+		tool, "[--folder FOLDER]",
+		"Have the histories of a recording written, as their triggers do.\n"
+		"Exit codes: 0 done; 2 bad input; 3 no recording runs.\n",
+		options, 0, 0,
+	};
+	char folder[PORT_EVENTS_PATH_BYTES];
+	struct port_events_file file;
+	struct events_control *control;
+	int parsed = options_parse(&command, argc, argv, none), code;
+
+	if (parsed < 0)
+		return options_exit_code(parsed);
+	code = open_control(tool, named, folder, &file, &control);
+	if (code != EXIT_DONE)
+		return code;
+	recording_trigger(control, port_counter_kind() == PORT_COUNTER_NONE ? port_events_clock_ns() : port_counter_read());
+	port_events_close(&file);
+	return EXIT_DONE;
 }
 
 static void print_program(void *sink, const struct events_map *map)

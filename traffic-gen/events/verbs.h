@@ -10,6 +10,7 @@ int verb_record(int argc, char **argv);
 int verb_on(int argc, char **argv);
 int verb_off(int argc, char **argv);
 int verb_show(int argc, char **argv);
+int verb_trigger(int argc, char **argv);
 
 /** In words: "event", "data", … */
 const char *kind_name(uint32_t kind);

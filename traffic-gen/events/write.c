@@ -27,6 +27,12 @@ static bool reserve(struct events_ring *ring, uint32_t ring_slots, uint32_t slot
 	return true;
 }
 
+/* Take slots of a ring of history: the newest take the place of the oldest. */
+static uint64_t take_over(struct events_ring *ring, uint32_t slots)
+{
+	return __atomic_fetch_add(&ring->head, slots, __ATOMIC_RELAXED);
+}
+
 /* Bytes of an event, in the slots behind its first. */
 static void write_pieces(struct events_slot *slots, uint32_t mask, uint64_t position, const uint8_t *bytes, size_t size_bytes)
 {
@@ -46,10 +52,13 @@ static void stream_write(const struct bw_point *point, unsigned int stream, uint
 	const uint32_t ring_slots = map->header.streams[stream].ring_slots, mask = ring_slots - 1;
 	const uint32_t number = port_events_cpu() % map->header.ring_count;
 	struct events_ring *ring = &map->rings[stream * map->header.ring_count + number];
+	const uint32_t needed = 1 + (uint32_t)((size_bytes + EVENTS_PIECE_BYTES - 1) / EVENTS_PIECE_BYTES);
 	struct events_slot *slots, *slot;
 	uint64_t position;
 
-	if (!reserve(ring, ring_slots, 1 + (uint32_t)((size_bytes + EVENTS_PIECE_BYTES - 1) / EVENTS_PIECE_BYTES), &position))
+	if (map->header.streams[stream].history)
+		position = take_over(ring, needed);
+	else if (!reserve(ring, ring_slots, needed, &position))
 		return;
 	slots = events_slots(map, stream, number);
 	slot = &slots[position & mask];
@@ -63,13 +72,48 @@ static void stream_write(const struct bw_point *point, unsigned int stream, uint
 	__atomic_store_n(&slot->commit, events_commit(position, true), __ATOMIC_RELEASE);
 }
 
+static struct events_state *state_of(const struct bw_point *point, unsigned int stream)
+{
+	const struct events_map *map = &point->events->map;
+
+	return &map->states[stream * map->header.point_count + point->number];
+}
+
+/* Whether a filter passes an event on. */
+static bool passes(struct events_state *state, int64_t tag, const void *data, size_t size_bytes)
+{
+	int64_t value = tag;
+
+	if (!state->every)
+		return true;
+	if (size_bytes >= sizeof(value))
+		memcpy(&value, data, sizeof(value));
+	if (value < state->min || value > state->max)
+		return false;
+	return __atomic_fetch_add(&state->seen, 1, __ATOMIC_RELAXED) % state->every == 0;
+}
+
+/* Say that a stream's history is to be written; the first to say so counts. */
+static void trigger(const struct bw_point *point, unsigned int stream, uint64_t ticks, int64_t tag)
+{
+	struct events_control *control = point->events->control;
+	uint64_t none = 0;
+
+	if (!(point->events->map.triggers[point->number] >> stream & 1) || !control->streams[stream].history)
+		return;
+	if (__atomic_compare_exchange_n(&control->streams[stream].triggered_ticks, &none, ticks, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		control->streams[stream].triggered_tag = tag;
+}
+
 static void write_at(const struct bw_point *point, uint64_t ticks, int64_t tag, const void *data, size_t size_bytes)
 {
 	if (size_bytes > BW_EVENT_DATA_MAX_BYTES)
 		size_bytes = BW_EVENT_DATA_MAX_BYTES;
 	for (unsigned int streams = *point->on, stream = 0; streams; streams >>= 1, stream++)
-		if (streams & 1)
+		if ((streams & 1) && passes(state_of(point, stream), tag, data, size_bytes)) {
 			stream_write(point, stream, ticks, tag, data, size_bytes);
+			trigger(point, stream, ticks, tag);
+		}
 }
 
 void bw_event_write(const struct bw_point *point, int64_t tag, const void *data, size_t size_bytes)
@@ -88,13 +132,6 @@ void bw_interval_write(const struct bw_point *point, uint64_t began_ticks, int64
 
 	if (began_ticks)
 		write_at(point, ticks, tag, &length_ticks, sizeof(length_ticks));
-}
-
-static struct events_state *state_of(const struct bw_point *point, unsigned int stream)
-{
-	const struct events_map *map = &point->events->map;
-
-	return &map->states[stream * map->header.point_count + point->number];
 }
 
 /* Cells of a histogram: below, each bucket, above. */

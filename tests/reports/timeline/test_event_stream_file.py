@@ -21,6 +21,7 @@ from reports.timeline.event_stream_file import (
     SLOTS,
     STATE,
     SUFFIX,
+    TRIGGER,
     read_event_stream,
     read_event_streams,
 )
@@ -64,7 +65,7 @@ def whole() -> bytes:
     """Return a file with events of two rings, one of them with bytes, one event lost, and all ends."""
     first = b"".join(slot(number, number, lost=int(number >= 20)) for number in range(EVENTS))
     second = slot(0, 100, size=30, point=1) + piece(1, bytes(range(28))) + piece(2, b"\x1c\x1d")
-    cells = struct.pack("<qQQQ", 55, 3, 0, 0) + struct.pack("<6Q", 0, 1, 1, 1, 0, 0)
+    cells = struct.pack("<qQ", 55, 3) + bytes(48) + struct.pack("<6Q", 0, 1, 1, 1, 0, 0)
     return b"".join(
         [
             MAGIC,
@@ -73,6 +74,7 @@ def whole() -> bytes:
             block(SLOTS, 0, 0, first),
             block(SLOTS, 1, 0, second),
             block(STATE, 2, 0, cells),
+            block(TRIGGER, 0, 0, struct.pack("<QqII", 1020, 20, 1, 0)),
             block(END, 0, 0, struct.pack("<QQQ", EVENTS, 1, 0)),
             block(END, 1, 0, struct.pack("<QQQ", 3, 0, 0)),
         ]
@@ -93,6 +95,7 @@ def test_a_whole_file_is_read_whole(tmp_path: Path) -> None:
     (data,) = stream.data(stream.of("group.data")).tolist()
     assert data == list(range(30))
     assert stream.totals[2].cells.tolist() == [0, 1, 1, 1, 0, 0]
+    assert [(each.ticks, each.tag, each.cause) for each in stream.triggers] == [(1020, 20, "event")]
     assert (stream.damaged_bytes, stream.incomplete) == (0, 0)
 
 
@@ -131,6 +134,7 @@ def test_what_was_saved_twice_is_there_once(tmp_path: Path) -> None:
         (MAGIC + names(points=4), "768 bytes for 4 points"),
         (MAGIC + names() + block(9, 0, 0, b""), "block of kind 9"),
         (MAGIC + names() + block(SLOTS, 0, 0, slot(0, 0, point=3)), "an event of point 3"),
+        (MAGIC + names() + block(TRIGGER, 0, 0, struct.pack("<QqII", 0, 0, 4, 0)), "cause 4 of a trigger"),
         (MAGIC + names() + block(CLOCK, 0, 0, struct.pack("<IiQQq", 7, 0, 0, 0, 0)), "clock 7"),
     ],
 )
