@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that is recorded goes on as it does without."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.patience import HANG_S
+
+
+def _record(tool: str, output: Path, *program: str, code: int) -> str:
+    done = subprocess.run(
+        [tool, "record", "--output", str(output), "--", *program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_S,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stderr + done.stdout
+
+
+def test_a_program_has_the_signals_that_it_has_without(tool: str, tmp_path: Path) -> None:
+    command = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
+    without = subprocess.check_output(command, text=True)
+    assert without in _record(tool, tmp_path, *command, code=4)
