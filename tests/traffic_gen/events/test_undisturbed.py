@@ -21,6 +21,12 @@ def _record(tool: str, output: Path, *program: str, code: int) -> str:
     return done.stderr + done.stdout
 
 
+def test_a_program_with_a_small_limit_of_file_size_runs(tool: str, probe: str, tmp_path: Path) -> None:
+    said = _record(tool, tmp_path, "sh", "-c", 'ulimit -f 100; "$0" count 5; echo "ended $?"', probe, code=4)
+    assert "ended 0" in said
+    assert "File too large: no event is recorded" in said
+
+
 def test_a_program_has_the_signals_that_it_has_without(tool: str, tmp_path: Path) -> None:
     command = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
     without = subprocess.check_output(command, text=True)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -119,6 +120,16 @@ static int map(struct port_events_file *file)
 	return file->address == MAP_FAILED ? -errno : 0;
 }
 
+/* All the room now: a page that cannot be had later would end the program, as would a file beyond the limit of its size. */
+static int reserve_room(int handle, size_t size_bytes)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && size_bytes > limit.rlim_cur)
+		return -EFBIG;
+	return -posix_fallocate(handle, 0, (off_t)size_bytes);
+}
+
 int port_events_create(const char *folder, size_t size_bytes, struct port_events_file *file, char path[PORT_EVENTS_PATH_BYTES])
 {
 	int err;
@@ -128,8 +139,7 @@ int port_events_create(const char *folder, size_t size_bytes, struct port_events
 	file->handle = mkostemp(path, O_CLOEXEC);
 	if (file->handle < 0)
 		return -errno;
-	/* All the room now: a page that cannot be had later would end the program. */
-	err = -posix_fallocate((int)file->handle, 0, (off_t)size_bytes);
+	err = reserve_room((int)file->handle, size_bytes);
 	if (!err && flock((int)file->handle, LOCK_SH | LOCK_NB))
 		err = -errno;
 	if (!err)
