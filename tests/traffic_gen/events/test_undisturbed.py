@@ -6,6 +6,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
+
+from reports.timeline.event_stream_file import read_event_streams
 from tests.patience import HANG_S
 
 
@@ -19,6 +22,14 @@ def _record(tool: str, output: Path, *program: str, code: int) -> str:
     )
     assert done.returncode == code, done.stderr
     return done.stderr + done.stdout
+
+
+def test_what_a_program_prints_without_standard_streams_is_in_no_ring(
+    tool: str, probe: str, tmp_path: Path
+) -> None:
+    _record(tool, tmp_path, "sh", "-c", 'exec "$0" count 1000 <&- >&- 2>&-', probe, code=0)
+    (stream,) = read_event_streams(tmp_path)
+    assert np.array_equal(np.sort(stream.tag), np.arange(1000))
 
 
 def test_a_program_with_a_small_limit_of_file_size_runs(tool: str, probe: str, tmp_path: Path) -> None:
