@@ -9,6 +9,8 @@
 
 #define REST ".rest"
 
+enum { NUMBERS_TRIED = 100000 };
+
 int recording_open(struct recording *recording, const struct events_control *control, const char *output)
 {
 	char made[PORT_EVENTS_PATH_BYTES];
@@ -45,6 +47,29 @@ static bool is_known(const struct recording *recording, const char *path)
 	return false;
 }
 
+/*
+ * Open a file of rings whose streams' files are there already, under a number that is free: in containers, and where a program takes
+ * the place of another, one number of a process comes again.
+ */
+static int open_renumbered(struct drain *drain, const struct recording *recording, const char *path)
+{
+	int length = (int)(strlen(path) - strlen(EVENTS_RINGS_SUFFIX)), err = -EEXIST;
+	char old[PORT_EVENTS_PATH_BYTES], renumbered[PORT_EVENTS_PATH_BYTES];
+
+	snprintf(old, sizeof(old), "%s", path);
+	while (length > 0 && path[length - 1] != '.') /* the number behind that of the process */
+		length--;
+	for (int i = 1; err == -EEXIST && i < NUMBERS_TRIED; i++) {
+		if (snprintf(renumbered, sizeof(renumbered), "%.*s%d" EVENTS_RINGS_SUFFIX, length, path, i) >= (int)sizeof(renumbered))
+			return -ENAMETOOLONG;
+		if (port_events_publish(recording->folder, renumbered + strlen(recording->folder) + 1, old))
+			continue;
+		err = drain_open(drain, renumbered, recording->output, "");
+		snprintf(old, sizeof(old), "%s", renumbered);
+	}
+	return err;
+}
+
 /* A new program's file of rings. What is wrong with it is said, once, and it is taken away. */
 static int add_rings(struct recording *recording, const char *path, const char *suffix)
 {
@@ -62,6 +87,8 @@ static int add_rings(struct recording *recording, const char *path, const char *
 	}
 	drain = &recording->drains[recording->drain_count];
 	err = drain_open(drain, path, recording->output, suffix);
+	if (err == -EEXIST && !*suffix)
+		err = open_renumbered(drain, recording, path);
 	if (err == -EBADMSG || err == -EXDEV || err == -EPERM || err == -EEXIST) {
 		fprintf(stderr, "bw-events: %s: %s: left out\n", path, err == -EEXIST ? "its streams' files are there already" : "damaged");
 		recording->refused++;

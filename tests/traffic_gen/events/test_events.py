@@ -393,3 +393,15 @@ def test_a_signal_ends_a_recording_and_its_program(
     assert recorder.returncode == 5  # the program ended by a signal
     stream = _one(read_event_streams(tmp_path))
     assert stream.tag.size + stream.lost in (_count(done), _count(done) + 1)
+
+
+def test_each_program_under_one_number_is_there(
+    tool: str, probe: str, tmp_path: Path, events_memory: Path
+) -> None:
+    """In containers every program has the number 1; a number that lives on belongs to another program."""
+    run = f"unshare --pid --fork {probe} count 5"
+    collected = f"while ls {events_memory}/*/*.rings > /dev/null 2>&1; do sleep 0.01; done"
+    script = f"{run}; {collected}; {run}; {collected}; {run}"
+    streams, _ = _record(tool, tmp_path, program=["sh", "-c", script])
+    assert [stream.tag.tolist() for stream in streams] == [list(range(5))] * 3
+    assert {stream.pid for stream in streams} == {1}
