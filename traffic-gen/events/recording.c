@@ -228,7 +228,9 @@ static int save_one(void *sink, const char *name)
 	if (strncmp(name, saver->prefix, strlen(saver->prefix)) != 0)
 		return 0;
 	if (snprintf(killed.folder, sizeof(killed.folder), "%s/%s", saver->folder, name) >= (int)sizeof(killed.folder) ||
-	    session_control(killed.folder, &killed.control_file, &killed.control))
+	    !port_events_is_own_folder(killed.folder)) /* what others wrote says nothing about where this user's files go */
+		return 0;
+	if (session_control(killed.folder, &killed.control_file, &killed.control))
 		return 0;
 	if (port_events_is_held(&killed.control_file, 0)) {
 		port_events_close(&killed.control_file);

@@ -42,6 +42,13 @@ int port_events_remove_folder(const char *path)
 	return rmdir(path) ? -errno : 0;
 }
 
+bool port_events_is_own_folder(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
 int port_events_output(const char *path, char absolute[PORT_EVENTS_PATH_BYTES])
 {
 	char real[PATH_MAX];

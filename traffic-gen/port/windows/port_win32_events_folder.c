@@ -39,6 +39,13 @@ int port_events_remove_folder(const char *path)
 	return RemoveDirectoryA(path) ? 0 : win32_errno_of(GetLastError());
 }
 
+bool port_events_is_own_folder(const char *path)
+{
+	DWORD attributes = GetFileAttributesA(path); /* a user's folder of temporary files is that user's own */
+
+	return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) && !(attributes & FILE_ATTRIBUTE_REPARSE_POINT);
+}
+
 int port_events_output(const char *path, char absolute[PORT_EVENTS_PATH_BYTES])
 {
 	DWORD length;

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a recorder leaves that is killed: the next one saves it, or leaves it where it is, and says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.patience import HANG_S, wait_until
+from tests.traffic_gen.events.recording import recorder
+
+
+def _leave(tool: str, probe: str, output: Path, events: int) -> Path:
+    """Kill a recorder that has not yet collected what a program has recorded; return its folder in memory."""
+    with recorder(tool, output) as (process, environment):
+        process.send_signal(signal.SIGSTOP)
+        state = Path(f"/proc/{process.pid}/stat")
+        wait_until(
+            lambda: state.read_text().rsplit(")", 1)[1].split()[0] == "T",
+            "the recorder stops",
+        )
+        subprocess.run(
+            [probe, "count", str(events)],
+            env=environment,
+            check=True,
+            timeout=HANG_S,
+            stdout=subprocess.DEVNULL,
+        )
+        process.kill()
+        process.wait(HANG_S)
+    return Path(environment["BW_EVENTS"])
+
+
+def _next(tool: str, output: Path) -> str:
+    """Start another recorder, of a program without points; return what it says."""
+    done = subprocess.run(
+        [tool, "record", "--output", str(output), "--", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_S,
+    )
+    assert done.returncode == 4, done.stderr
+    return done.stderr
+
+
+def test_what_another_user_left_is_not_touched(tool: str, probe: str, tmp_path: Path) -> None:
+    """Its control names the folder that files are written to, by whoever saves it."""
+    folder = _leave(tool, probe, tmp_path / "output", 5)
+    os.chown(folder, 65534, 65534)
+    assert "killed" not in _next(tool, tmp_path / "next")
+    assert folder.exists()
+    assert not list((tmp_path / "output").iterdir())
+    os.chown(folder, os.geteuid(), os.getegid())
+    assert "5 slots of 1 programs" in _next(tool, tmp_path / "next")
