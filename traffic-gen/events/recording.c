@@ -9,9 +9,10 @@
 
 #define REST ".rest"
 
-enum { NUMBERS_TRIED = 100000 };
+enum { NUMBERS_TRIED = 100000, FOLDERS_TRIED = 100 };
 
-int recording_open(struct recording *recording, const struct events_control *control, const char *output)
+/* Until it has its control, whoever saves what was killed may take the folder for one of those: -ENOENT. */
+static int make_control(struct recording *recording, const struct events_control *control, const char *output)
 {
 	char made[PORT_EVENTS_PATH_BYTES];
 	struct events_control *own;
@@ -36,6 +37,15 @@ int recording_open(struct recording *recording, const struct events_control *con
 		port_events_close(&recording->control_file);
 		port_events_remove_folder(recording->folder);
 	}
+	return err;
+}
+
+int recording_open(struct recording *recording, const struct events_control *control, const char *output)
+{
+	int err = -ENOENT;
+
+	for (int i = 0; err == -ENOENT && i < FOLDERS_TRIED; i++)
+		err = make_control(recording, control, output);
 	return err;
 }
 
@@ -195,22 +205,22 @@ static int remove_file(void *sink, const char *name)
 }
 
 /* New names may come while the folder is read: once more. */
-static void remove_all(char *folder, struct port_events_file *control)
+static void remove_all(char *folder)
 {
-	char path[2 * PORT_EVENTS_PATH_BYTES];
-
-	snprintf(path, sizeof(path), "%s/control", folder);
-	port_events_close_removed(control, path);
 	for (int i = 0; i < 3 && port_events_remove_folder(folder); i++)
 		port_events_list(folder, remove_file, folder);
 }
 
 void recording_close(struct recording *recording)
 {
+	char path[2 * PORT_EVENTS_PATH_BYTES];
+
 	while (recording->drain_count)
 		drain_close(&recording->drains[--recording->drain_count]);
 	free(recording->drains);
-	remove_all(recording->folder, &recording->control_file);
+	snprintf(path, sizeof(path), "%s/control", recording->folder);
+	port_events_close_removed(&recording->control_file, path);
+	remove_all(recording->folder);
 }
 
 struct saver {
@@ -218,20 +228,40 @@ struct saver {
 	FILE *told;
 };
 
+/* Of a folder without a control: its recorder was killed before it was there, or while the folder was removed, or is about to make it. */
+static int is_unheld(void *sink, const char *name)
+{
+	char path[2 * PORT_EVENTS_PATH_BYTES];
+	struct port_events_file file;
+	bool held;
+
+	snprintf(path, sizeof(path), "%s/%s", (const char *)sink, name);
+	if (port_events_open(path, &file))
+		return 0;
+	held = port_events_is_held(&file, 0);
+	port_events_close(&file);
+	return held ? -EBUSY : 0;
+}
+
 static int save_one(void *sink, const char *name)
 {
 	const struct saver *saver = sink;
 	struct recording killed = { .programs = 0 };
 	struct finder finder = { &killed, REST };
 	uint64_t moved = 0;
+	int err;
 
 	if (strncmp(name, saver->prefix, strlen(saver->prefix)) != 0)
 		return 0;
 	if (snprintf(killed.folder, sizeof(killed.folder), "%s/%s", saver->folder, name) >= (int)sizeof(killed.folder) ||
 	    !port_events_is_own_folder(killed.folder)) /* what others wrote says nothing about where this user's files go */
 		return 0;
-	if (session_control(killed.folder, &killed.control_file, &killed.control))
+	err = session_control(killed.folder, &killed.control_file, &killed.control);
+	if (err) {
+		if (err == -ENOENT && !port_events_list(killed.folder, is_unheld, killed.folder))
+			remove_all(killed.folder);
 		return 0;
+	}
 	if (port_events_is_held(&killed.control_file, 0)) {
 		port_events_close(&killed.control_file);
 		return 0;

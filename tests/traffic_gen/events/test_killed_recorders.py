@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -55,3 +56,25 @@ def test_what_another_user_left_is_not_touched(tool: str, probe: str, tmp_path: 
     assert not list((tmp_path / "output").iterdir())
     os.chown(folder, os.geteuid(), os.getegid())
     assert "5 slots of 1 programs" in _next(tool, tmp_path / "next")
+
+
+def test_a_folder_of_a_recorder_that_was_killed_at_its_start_goes(
+    tool: str, tmp_path: Path, events_memory: Path
+) -> None:
+    for name in ("bw-events-empty", "bw-events-making"):
+        (events_memory / name).mkdir(mode=0o700)
+    (events_memory / "bw-events-making" / ".making-abcdef").write_bytes(b"")
+    _next(tool, tmp_path)
+    assert not list(events_memory.iterdir())
+
+
+def test_a_folder_that_is_being_made_stays(tool: str, tmp_path: Path, events_memory: Path) -> None:
+    folder = events_memory / "bw-events-making"
+    folder.mkdir(mode=0o700)
+    with (folder / ".making-abcdef").open("w+b") as file:
+        file.write(b"a")
+        file.flush()
+        fcntl.flock(file, fcntl.LOCK_SH)
+        _next(tool, tmp_path)
+        assert folder.exists()
+    _next(tool, tmp_path)
