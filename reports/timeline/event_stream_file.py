@@ -8,6 +8,7 @@ whole; what is not is counted.
 from __future__ import annotations
 
 import mmap
+import re
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -260,7 +261,8 @@ def read_event_stream(path: Path, *rest: Path) -> EventStream:
 
     Args:
         path: NAME.PID.N.STREAM.bwevents.
-        rest: What was saved of the same one after its recorder was killed: NAME.PID.N.STREAM.rest.bwevents.
+        rest: What was saved of the same one after its recorder was killed: NAME.PID.N.STREAM.rest.bwevents,
+            and rest2 and so on of what could not be saved at once.
 
     Raises:
         RecordError: A file is missing, no stream, of another byte order, or damaged other than at its end.
@@ -287,12 +289,7 @@ def read_event_streams(folder: Path) -> list[EventStream]:
     Raises:
         RecordError: As of `read_event_stream`.
     """
-    rest = f".rest{SUFFIX}"
-    streams: list[EventStream] = []
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        beside = path.with_name(path.name.removesuffix(SUFFIX) + rest)
-        if not path.name.endswith(rest):
-            streams.append(read_event_stream(path, *([beside] if beside.exists() else [])))
-        elif not path.with_name(path.name.removesuffix(rest) + SUFFIX).exists():
-            streams.append(read_event_stream(path))
-    return streams
+    files: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: path.name.removesuffix(SUFFIX)):
+        files.setdefault(re.sub(r"\.rest\d*$", "", path.name.removesuffix(SUFFIX)), []).append(path)
+    return [read_event_stream(*each) for each in files.values()]

@@ -99,6 +99,13 @@ static int add_rings(struct recording *recording, const char *path, const char *
 	err = drain_open(drain, path, recording->output, suffix);
 	if (err == -EEXIST && !*suffix)
 		err = open_renumbered(drain, recording, path);
+	/* The rest of a rest that could not be saved whole. */
+	for (int i = 2; err == -EEXIST && *suffix && i < NUMBERS_TRIED; i++) {
+		char numbered[sizeof(REST) + 16];
+
+		snprintf(numbered, sizeof(numbered), "%s%d", suffix, i);
+		err = drain_open(drain, path, recording->output, numbered);
+	}
 	if (err == -EBADMSG || err == -EXDEV || err == -EPERM || err == -EEXIST) {
 		fprintf(stderr, "bw-events: %s: %s: left out\n", path, err == -EEXIST ? "its streams' files are there already" : "damaged");
 		recording->refused++;
@@ -143,9 +150,11 @@ static int end_drain(struct recording *recording, int number)
 
 	if (!err)
 		err = drain_end(drain, &recording->lost, &recording->unfinished);
-	drain_close(drain);
+	if (err)
+		return err;
+	drain_close(drain, false);
 	recording->drains[number] = recording->drains[--recording->drain_count];
-	return err;
+	return 0;
 }
 
 static int collect_all(struct recording *recording, bool last, uint64_t *moved_out)
@@ -216,7 +225,7 @@ void recording_close(struct recording *recording)
 	char path[2 * PORT_EVENTS_PATH_BYTES];
 
 	while (recording->drain_count)
-		drain_close(&recording->drains[--recording->drain_count]);
+		drain_close(&recording->drains[--recording->drain_count], false);
 	free(recording->drains);
 	snprintf(path, sizeof(path), "%s/control", recording->folder);
 	port_events_close_removed(&recording->control_file, path);
@@ -241,6 +250,17 @@ static int is_unheld(void *sink, const char *name)
 	held = port_events_is_held(&file, 0);
 	port_events_close(&file);
 	return held ? -EBUSY : 0;
+}
+
+/* Close, for another one that tries it again. */
+static void leave(struct recording *recording)
+{
+	while (recording->drain_count) {
+		turn_off(&recording->drains[--recording->drain_count]);
+		drain_close(&recording->drains[recording->drain_count], true);
+	}
+	free(recording->drains);
+	port_events_close(&recording->control_file);
 }
 
 static int save_one(void *sink, const char *name)
@@ -268,10 +288,20 @@ static int save_one(void *sink, const char *name)
 	}
 	killed.control->output[EVENTS_OUTPUT_BYTES - 1] = 0;
 	snprintf(killed.output, sizeof(killed.output), "%s", killed.control->output);
-	if (!port_events_list(killed.folder, found, &finder))
-		collect_all(&killed, true, &moved);
-	fprintf(saver->told, "bw-events: a recording was killed: the rest of it, %llu slots of %d programs, is in %s as *" REST STREAM_FILE_SUFFIX "\n",
-		(unsigned long long)moved, killed.programs, killed.output);
+	err = port_events_list(killed.folder, found, &finder);
+	if (!err)
+		err = collect_all(&killed, true, &moved);
+	if (err && err != -ENOENT) {
+		fprintf(saver->told, "bw-events: a recording was killed, and the rest of it cannot be saved in %s: %s; it stays in %s until it can be\n",
+			killed.output, strerror(-err), killed.folder);
+		leave(&killed);
+		return 0;
+	}
+	if (err)
+		fprintf(saver->told, "bw-events: a recording was killed; the rest of it is thrown away: its folder %s has gone\n", killed.output);
+	else
+		fprintf(saver->told, "bw-events: a recording was killed: the rest of it, %llu slots of %d programs, is in %s as *" REST "*" STREAM_FILE_SUFFIX "\n",
+			(unsigned long long)moved, killed.programs, killed.output);
 	recording_close(&killed);
 	return 0;
 }

@@ -29,15 +29,15 @@ int recording_open(struct recording *recording, const struct events_control *con
  *
  * @param last       the recording ends: programs that go on are turned off
  * @param moved_out  receives the number of slots that were collected
- * @return 0; -EIO: a stream's file cannot be written
+ * @return 0; or -errno: a stream's file cannot be written
  */
 int recording_collect(struct recording *recording, bool last, uint64_t *moved_out);
-/** Write the clocks into all streams' files. @return 0 or -EIO */
+/** Write the clocks into all streams' files. @return 0 or -errno */
 int recording_clocks(struct recording *recording);
 /** Remove the folder; nothing is collected. */
 void recording_close(struct recording *recording);
 
-/** Collect what recordings left whose process was killed, into their own folders, and remove them. @param told  receives a line each */
+/** Collect what recordings left whose process was killed, into their own folders, and remove it; what cannot be written stays. @param told  receives a line each */
 void recording_save_killed(FILE *told);
 
 #endif

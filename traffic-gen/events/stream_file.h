@@ -51,7 +51,9 @@ struct stream_end {
 	uint64_t unfinished;    /* slots that nobody finished: the program was ended in between */
 };
 
-/** Write a block. @param more  after `data`; NULL: nothing @return 0 or -EIO */
+/** Why a file could not be written. @return -errno, or -EIO where the system does not say */
+int stream_failure(void);
+/** Write a block. @param more  after `data`; NULL: nothing @return 0 or as stream_failure */
 int stream_block_write(FILE *file, enum stream_block_kind kind, unsigned int ring, uint64_t position, const void *data,
 		       size_t size_bytes, const void *more, size_t more_bytes);
 

@@ -9,6 +9,9 @@ import signal
 import subprocess
 from pathlib import Path
 
+import numpy as np
+
+from reports.timeline.event_stream_file import read_event_streams
 from tests.patience import HANG_S, wait_until
 from tests.traffic_gen.events.recording import recorder
 
@@ -78,3 +81,45 @@ def test_a_folder_that_is_being_made_stays(tool: str, tmp_path: Path, events_mem
         _next(tool, tmp_path)
         assert folder.exists()
     _next(tool, tmp_path)
+
+
+def test_what_cannot_be_saved_stays_until_it_can(tool: str, probe: str, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    folder = _leave(tool, probe, output, 10_000)
+    # A folder with room for a part of it, of which the next recorder knows.
+    script = f'mount -t tmpfs -o size=64k none {output} && "$@"; cp {output}/* {tmp_path}'
+    said = subprocess.run(
+        [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            tool,
+            "record",
+            "--output",
+            str(tmp_path / "next"),
+            "--",
+            "true",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=HANG_S,
+    ).stderr
+    assert (
+        f"cannot be saved in {output}: No space left on device; it stays in {folder} until it can be" in said
+    )
+    for part in tmp_path.glob("*.bwevents"):
+        part.rename(output / part.name)
+    assert "1 programs, is in" in _next(tool, tmp_path / "next")
+    (stream,) = read_event_streams(output)
+    assert np.array_equal(np.sort(stream.tag), np.arange(10_000))
+    assert stream.ends
+
+
+def test_the_rest_of_a_folder_that_has_gone_is_thrown_away(tool: str, probe: str, tmp_path: Path) -> None:
+    _leave(tool, probe, tmp_path / "output", 5)
+    (tmp_path / "output").rmdir()
+    assert f"thrown away: its folder {tmp_path / 'output'} has gone" in _next(tool, tmp_path / "next")
