@@ -119,6 +119,13 @@ static int add_rings(struct recording *recording, const char *path, const char *
 	return drain_clocks(drain);
 }
 
+static bool is_rings(const char *name)
+{
+	size_t length = strlen(name), end = strlen(EVENTS_RINGS_SUFFIX);
+
+	return name[0] != '.' && length > end && !strcmp(name + length - end, EVENTS_RINGS_SUFFIX);
+}
+
 struct finder {
 	struct recording *recording;
 	const char *suffix;
@@ -128,19 +135,18 @@ static int found(void *sink, const char *name)
 {
 	const struct finder *finder = sink;
 	char path[PORT_EVENTS_PATH_BYTES];
-	size_t length = strlen(name), end = strlen(EVENTS_RINGS_SUFFIX);
 
-	if (name[0] == '.' || length <= end || strcmp(name + length - end, EVENTS_RINGS_SUFFIX) != 0)
+	if (!is_rings(name))
 		return 0;
 	if (snprintf(path, sizeof(path), "%s/%s", finder->recording->folder, name) >= (int)sizeof(path))
 		return 0;
 	return is_known(finder->recording, path) ? 0 : add_rings(finder->recording, path, finder->suffix);
 }
 
-static void turn_off(struct drain *drain)
+static void turn_off(const struct events_map *map)
 {
-	for (uint32_t point = 0; point < drain->map.header.point_count; point++)
-		__atomic_store_n(&drain->map.wanted[point], 0, __ATOMIC_RELAXED);
+	for (uint32_t point = 0; point < map->header.point_count; point++)
+		__atomic_store_n(&map->wanted[point], 0, __ATOMIC_RELAXED);
 }
 
 static int end_drain(struct recording *recording, int number)
@@ -167,7 +173,7 @@ static int collect_all(struct recording *recording, bool last, uint64_t *moved_o
 		bool over = !port_events_is_held(&drain->file, drain->map.header.pid);
 
 		if (last)
-			turn_off(drain);
+			turn_off(&drain->map);
 		err = drain_move(drain, over || last, moved_out);
 		if (err == -EBADMSG) {
 			fprintf(stderr, "bw-events: %s: damaged while it was recorded: what was whole before is kept\n", drain->path);
@@ -202,6 +208,34 @@ int recording_clocks(struct recording *recording)
 	for (int i = 0; !err && i < recording->drain_count; i++)
 		err = drain_clocks(&recording->drains[i]);
 	return err;
+}
+
+/* Of a program whose rings were not opened yet, too. */
+static int abandon_one(void *sink, const char *name)
+{
+	struct recording *recording = sink;
+	char path[PORT_EVENTS_PATH_BYTES];
+	struct port_events_file file;
+	struct events_map map;
+
+	if (!is_rings(name) || snprintf(path, sizeof(path), "%s/%s", recording->folder, name) >= (int)sizeof(path) ||
+	    port_events_open(path, &file))
+		return 0;
+	if (!events_map_check(file.address, file.size_bytes, &map)) {
+		turn_off(&map);
+		for (uint32_t ring = 0; ring < map.header.stream_count * map.header.ring_count; ring++) {
+			recording->lost += __atomic_load_n(&map.rings[ring].lost, __ATOMIC_RELAXED);
+			recording->uncollected += __atomic_load_n(&map.rings[ring].head, __ATOMIC_RELAXED) -
+						  __atomic_load_n(&map.rings[ring].tail, __ATOMIC_RELAXED);
+		}
+	}
+	port_events_close(&file);
+	return 0;
+}
+
+void recording_abandon(struct recording *recording)
+{
+	port_events_list(recording->folder, abandon_one, recording);
 }
 
 static int remove_file(void *sink, const char *name)
@@ -256,7 +290,7 @@ static int is_unheld(void *sink, const char *name)
 static void leave(struct recording *recording)
 {
 	while (recording->drain_count) {
-		turn_off(&recording->drains[--recording->drain_count]);
+		turn_off(&recording->drains[--recording->drain_count].map);
 		drain_close(&recording->drains[recording->drain_count], true);
 	}
 	free(recording->drains);

@@ -14,6 +14,7 @@ struct recording {
 	int drain_count, drain_room;
 	int programs;                        /* that have recorded, or are recording */
 	uint64_t slots, lost, unfinished;    /* of those that have ended */
+	uint64_t uncollected;                /* slots that could not be written */
 	uint32_t refused;                    /* programs that could not */
 };
 
@@ -34,6 +35,8 @@ int recording_open(struct recording *recording, const struct events_control *con
 int recording_collect(struct recording *recording, bool last, uint64_t *moved_out);
 /** Write the clocks into all streams' files. @return 0 or -errno */
 int recording_clocks(struct recording *recording);
+/** After an error: turn all points off, and count what is not collected and what was lost. */
+void recording_abandon(struct recording *recording);
 /** Remove the folder; nothing is collected. */
 void recording_close(struct recording *recording);
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -339,6 +340,10 @@ def test_a_full_disk_is_said_and_what_was_written_is_whole(tool: str, probe: str
     done = _with_small(str(small), "1m", ["sh", "-c", script])
     assert done.returncode == 5
     assert "No space left on device" in done.stderr
+    told = [r"(\d+) slots of 32 bytes", r"(\d+) events lost", r"(\d+) slots were not written"]
+    counted = [int(number) for each in told for number in re.findall(each, done.stderr)]
+    assert len(counted) == len(told)
+    assert sum(counted) == 100_000
     (stream,) = read_event_streams(tmp_path)
     assert 0 < stream.tag.size < 100_000
     assert np.array_equal(np.sort(stream.tag), np.arange(stream.tag.size))

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import mmap
+import os
+import re
+import signal
+import struct
 import subprocess
 from pathlib import Path
 
 import numpy as np
 
 from reports.timeline.event_stream_file import read_event_streams
-from tests.patience import HANG_S
+from tests.patience import HANG_S, wait_until
 
 
 def _record(tool: str, output: Path, *program: str, code: int) -> str:
@@ -42,3 +47,36 @@ def test_a_program_has_the_signals_that_it_has_without(tool: str, tmp_path: Path
     command = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
     without = subprocess.check_output(command, text=True)
     assert without in _record(tool, tmp_path, *command, code=4)
+
+
+def test_a_program_goes_on_with_its_points_off_where_nothing_can_be_written(
+    tool: str, probe: str, tmp_path: Path, events_memory: Path
+) -> None:
+    output, page = tmp_path / "output", tmp_path / "page"
+    output.mkdir()
+    page.write_bytes(bytes(4096))
+    record = f"mount -t tmpfs -o ro none {output} && exec {tool} record --output {output}"
+    command = ["unshare", "--mount", "sh", "-c", record]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
+        assert recorder.stdout
+        assert recorder.stderr
+        name, _, folder = recorder.stdout.readline().strip().partition("=")
+        recorder.send_signal(signal.SIGSTOP)  # until the test has the program's rings open
+        with (
+            page.open("r+b") as stdin,
+            subprocess.Popen(
+                [probe, "until-killed"], stdin=stdin, env={**os.environ, name: folder}
+            ) as program,
+        ):
+            wait_until(lambda: any(events_memory.glob("*/*.rings")), "the program has rings")
+            with next(events_memory.glob("*/*.rings")).open("rb") as file:
+                rings = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            recorder.send_signal(signal.SIGCONT)
+            said = recorder.stderr.read()
+            assert recorder.wait(HANG_S) == 5
+            assert program.poll() is None
+            program.kill()
+    assert "Read-only file system" in said
+    (points,), (wanted_at,) = struct.unpack_from("<I", rings, 92), struct.unpack_from("<Q", rings, 120)
+    assert rings[wanted_at : wanted_at + points] == bytes(points)
+    assert re.search(r": [1-9]\d* slots were not written", said)
