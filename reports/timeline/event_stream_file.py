@@ -33,6 +33,7 @@ MAGIC = b"BWSTREAM"
 BYTE_ORDER = 0x01020304
 SUFFIX = ".bwevents"
 SLOT_BYTES = 32
+POSITION_MAX = 2**62
 FIRST = 0x80000000
 DESCRIPTION_BYTES = 256
 DATA_MAX_BYTES = 4096
@@ -110,6 +111,8 @@ def _take(found: _Found, kind: int, ring: int, position: int, body: memoryview) 
     elif not found.points:
         raise RecordError("the first block does not name the points")
     elif kind == SLOTS:
+        if position > POSITION_MAX:
+            raise RecordError(f"slots at position {position}")
         whole = len(body) - len(body) % SLOT_BYTES
         found.runs.append((ring, position, np.frombuffer(body[:whole], np.uint8).reshape(-1, SLOT_BYTES)))
     elif kind == CLOCK:
