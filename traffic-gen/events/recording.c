@@ -112,6 +112,10 @@ static int add_rings(struct recording *recording, const char *path, const char *
 		port_events_remove(path);
 		return 0;
 	}
+	if (err == -EMFILE || err == -ENFILE) { /* their rings keep what they record until others have ended */
+		recording->waiting++;
+		return 0;
+	}
 	if (err)
 		return err;
 	recording->drain_count++;
@@ -191,10 +195,17 @@ int recording_collect(struct recording *recording, bool last, uint64_t *moved_ou
 {
 	struct finder finder = { recording, "" };
 	uint64_t moved = 0;
-	int err = port_events_list(recording->folder, found, &finder);
+	int err, drains;
 
-	if (!err)
-		err = collect_all(recording, last, &moved);
+	do {
+		recording->waiting = 0;
+		err = port_events_list(recording->folder, found, &finder);
+		drains = recording->drain_count;
+		if (!err)
+			err = collect_all(recording, last, &moved);
+	} while (!err && last && recording->waiting && drains); /* who is collected to the end makes room */
+	if (!err && last && recording->waiting)
+		err = -EMFILE;
 	recording->slots += moved;
 	if (moved_out)
 		*moved_out = moved;

@@ -13,6 +13,7 @@ struct recording {
 	struct drain *drains;
 	int drain_count, drain_room;
 	int programs;                        /* that have recorded, or are recording */
+	int waiting;                         /* that this process had no room to open when it looked last */
 	uint64_t slots, lost, unfinished;    /* of those that have ended */
 	uint64_t uncollected;                /* slots that could not be written */
 	uint32_t refused;                    /* programs that could not */

@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -21,7 +22,7 @@ import pytest
 from reports.timeline.event_stream import EventStream
 from reports.timeline.event_stream_file import read_event_streams
 from tests.patience import HANG_S, wait_until
-from tests.traffic_gen.events.recording import recorder
+from tests.traffic_gen.events.recording import recorder, stop
 
 RING_KIB = 16384
 """More than any program here writes."""
@@ -190,11 +191,7 @@ def test_counters_histograms_intervals(tool: str, probe: str, tmp_path: Path) ->
 def test_what_has_no_room_is_counted_at_its_place(tool: str, probe: str, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     with recorder(tool, tmp_path, "--ring-kib", "8") as (process, environment):
-        process.send_signal(signal.SIGSTOP)
-        wait_until(
-            lambda: Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T",
-            "the recorder stops",
-        )
+        stop(process)
         # In a ring of 256 slots are the first 256; the rest of the first program is lost.
         first = ["taskset", "-c", str(cpu), probe, "count", "1000"]
         subprocess.run(first, env=environment, check=True, timeout=HANG_S, stdout=subprocess.DEVNULL)
@@ -410,3 +407,22 @@ def test_each_program_under_one_number_is_there(
     streams, _ = _record(tool, tmp_path, program=["sh", "-c", script])
     assert [stream.tag.tolist() for stream in streams] == [list(range(5))] * 3
     assert {stream.pid for stream in streams} == {1}
+
+
+@pytest.mark.parametrize("resumed", [True, False])
+def test_more_programs_than_a_recorder_may_open_files(
+    tool: str, probe: str, tmp_path: Path, *, resumed: bool
+) -> None:
+    """Whether it has time to collect some before others, or ends at once."""
+    with recorder(tool, tmp_path, "--ring-kib", "8") as (process, environment):
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (16, 16))
+        stop(process)
+        for _ in range(20):
+            subprocess.run([probe, "count", "5"], env=environment, check=True, stdout=subprocess.DEVNULL)
+        if not resumed:
+            process.terminate()
+        process.send_signal(signal.SIGCONT)
+        if resumed:
+            wait_until(lambda: len(list(tmp_path.iterdir())) == 20, "all are collected")
+    assert process.returncode == 0
+    assert [stream.tag.tolist() for stream in read_event_streams(tmp_path)] == [list(range(5))] * 20

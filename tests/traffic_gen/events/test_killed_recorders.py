@@ -5,26 +5,20 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
 import subprocess
 from pathlib import Path
 
 import numpy as np
 
 from reports.timeline.event_stream_file import read_event_streams
-from tests.patience import HANG_S, wait_until
-from tests.traffic_gen.events.recording import recorder
+from tests.patience import HANG_S
+from tests.traffic_gen.events.recording import recorder, stop
 
 
 def _leave(tool: str, probe: str, output: Path, events: int) -> Path:
     """Kill a recorder that has not yet collected what a program has recorded; return its folder in memory."""
     with recorder(tool, output) as (process, environment):
-        process.send_signal(signal.SIGSTOP)
-        state = Path(f"/proc/{process.pid}/stat")
-        wait_until(
-            lambda: state.read_text().rsplit(")", 1)[1].split()[0] == "T",
-            "the recorder stops",
-        )
+        stop(process)
         subprocess.run(
             [probe, "count", str(events)],
             env=environment,
