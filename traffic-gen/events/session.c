@@ -54,7 +54,7 @@ static void read_wanted(struct events_control *control, uint32_t stream, char *w
 	}
 }
 
-void session_set_wanted(const struct events_map *map, struct events_control *control)
+static void set_wanted(const struct events_map *map, struct events_control *control)
 {
 	static char wanted[EVENTS_STREAMS_MAX][EVENTS_WANTED_BYTES]; /* of the thread that opens, or of bw-events: one at a time */
 	uint32_t streams = map->header.stream_count < control->stream_count ? map->header.stream_count : control->stream_count;
@@ -68,6 +68,19 @@ void session_set_wanted(const struct events_map *map, struct events_control *con
 			if (events_wanted(wanted[stream], &map->descriptions[point]))
 				bits |= (uint8_t)(1U << stream);
 		__atomic_store_n(&map->wanted[point], bits, __ATOMIC_RELAXED);
+	}
+}
+
+void session_set_wanted(const struct events_map *map, struct events_control *control)
+{
+	/* A program that starts may have read lists that have been changed since: what it sets then must not be the last. */
+	for (int i = 0; i < READS_TRIED; i++) {
+		uint32_t before = __atomic_load_n(&control->generation, __ATOMIC_ACQUIRE);
+
+		set_wanted(map, control);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (before == __atomic_load_n(&control->generation, __ATOMIC_RELAXED))
+			return;
 	}
 }
 

@@ -54,6 +54,8 @@ void port_events_close(struct port_events_file *file);
 bool port_events_is_held(const struct port_events_file *file, uint64_t pid);
 /** Hold a file that was opened, as its maker does. @return 0; -EBUSY: another one does; or -errno */
 int port_events_hold(const struct port_events_file *file);
+/** Wait until no other process changes this file; until it is closed, none does. Holding it is another matter. @return 0 or -errno */
+int port_events_change(const struct port_events_file *file);
 
 /* Receives the name of a file in a folder. Returns 0: go on. */
 typedef int port_events_name(void *sink, const char *name);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import mmap
 import os
@@ -265,6 +266,27 @@ def test_points_are_turned_on_and_off_while_a_program_runs(tool: str, probe: str
     assert before_off <= tags[-1] <= after_off
     if not stream.lost:
         assert np.array_equal(tags, np.arange(int(tags[0]), int(tags[-1]) + 1))
+
+
+def test_two_who_turn_points_on_wait_for_each_other(tool: str, tmp_path: Path) -> None:
+    """Each reads the list and writes it back: at once, one would take away what the other one has added."""
+    with recorder(tool, tmp_path, "--points", "first") as (_, environment):
+        folder = environment["BW_EVENTS"]
+        with Path(folder, "control").open("r+b") as control:
+            fcntl.lockf(control, fcntl.LOCK_EX)
+            with subprocess.Popen(
+                [tool, "on", "second", "--folder", folder], stdout=subprocess.DEVNULL
+            ) as other:
+                waits = re.compile(rf"-> POSIX .* {other.pid} ")
+                wait_until(
+                    lambda: (
+                        other.poll() is not None or waits.search(Path("/proc/locks").read_text()) is not None
+                    ),
+                    "the other one waits or ends",
+                )
+                assert other.poll() is None
+                fcntl.lockf(control, fcntl.LOCK_UN)
+                assert other.wait(HANG_S) == 0
 
 
 def test_a_daemon_that_closes_all_is_collected_to_its_end(tool: str, probe: str, tmp_path: Path) -> None:

@@ -20,6 +20,17 @@
 
 enum { SIGNALLED = 128, NOT_STARTED = 127 };
 
+int port_events_change(const struct port_events_file *file)
+{
+	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int done;
+
+	do
+		done = fcntl((int)file->handle, F_SETLKW, &all);
+	while (done && errno == EINTR);
+	return done ? -errno : 0;
+}
+
 int port_events_list(const char *folder, port_events_name *name, void *sink)
 {
 	DIR *entries = opendir(folder);

@@ -11,6 +11,7 @@
 #include "port/windows/port_win32_errno.h"
 
 #define PREFIX "bw-events-"
+#define CHANGE_AT_HIGH 0x40000001 /* behind the byte by which a file is held */
 
 enum { COMMAND_BYTES = 32768, FOLDERS_TRIED = 1000 };
 
@@ -32,6 +33,13 @@ int port_events_list(const char *folder, port_events_name *name, void *sink)
 	} while (!err && FindNextFileA(search, &found));
 	FindClose(search);
 	return err;
+}
+
+int port_events_change(const struct port_events_file *file)
+{
+	OVERLAPPED at = { .OffsetHigh = CHANGE_AT_HIGH };
+
+	return LockFileEx((HANDLE)file->handle, LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, &at) ? 0 : win32_errno_of(GetLastError());
 }
 
 int port_events_remove_folder(const char *path)
