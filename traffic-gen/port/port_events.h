@@ -67,7 +67,7 @@ void port_events_close_removed(struct port_events_file *file, const char *path);
 int port_events_remove_folder(const char *path);
 /** @return true if it is a folder, itself and not by a link, and of the user who asks */
 bool port_events_is_own_folder(const char *path);
-/** Make a folder, unless it is there. @param absolute  receives its path from the root @return 0 or -errno */
+/** Make a folder, unless it is there and can be written into. @param absolute  receives its path from the root @return 0 or -errno */
 int port_events_output(const char *path, char absolute[PORT_EVENTS_PATH_BYTES]);
 /** Make a folder of this user alone in the machine's memory. @return 0 or -errno */
 int port_events_make_folder(char path[PORT_EVENTS_PATH_BYTES]);

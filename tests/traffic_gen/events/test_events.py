@@ -368,6 +368,26 @@ def test_a_full_disk_is_said_and_what_was_written_is_whole(tool: str, probe: str
     assert np.array_equal(np.sort(stream.tag), np.arange(stream.tag.size))
 
 
+def test_an_output_that_cannot_be_written_is_said_before_the_program_starts(
+    tool: str, probe: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "read-only").mkdir()
+    script = 'mount -t tmpfs -o ro none "$0" && exec "$@"'
+    for name, says in (("file", "Not a directory"), ("read-only", "Read-only file system")):
+        command = [tool, "record", "--output", str(tmp_path / name), "--", probe, "count", "1"]
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, str(tmp_path / "read-only"), *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=HANG_S,
+        )
+        assert done.returncode == 2
+        assert done.stderr == f"bw-events record: --output {tmp_path / name}: {says}\n"
+        assert not done.stdout
+
+
 def test_nothing_is_recorded_by_a_stranger_of_the_environment(probe: str, tmp_path: Path) -> None:
     ended = subprocess.run(
         [probe, "count", "1"], env={**os.environ, "BW_EVENTS": "/nowhere"}, capture_output=True, check=True

@@ -63,8 +63,15 @@ bool port_events_is_own_folder(const char *path)
 int port_events_output(const char *path, char absolute[PORT_EVENTS_PATH_BYTES])
 {
 	char real[PATH_MAX];
+	struct stat status;
 
 	if (mkdir(path, 0777) && errno != EEXIST)
+		return -errno;
+	if (stat(path, &status))
+		return -errno;
+	if (!S_ISDIR(status.st_mode))
+		return -ENOTDIR;
+	if (access(path, W_OK | X_OK))
 		return -errno;
 	if (!realpath(path, real))
 		return -errno;
