@@ -468,3 +468,12 @@ def test_more_programs_than_a_recorder_may_open_files(
             wait_until(lambda: len(list(tmp_path.iterdir())) == 20, "all are collected")
     assert process.returncode == 0
     assert [stream.tag.tolist() for stream in read_event_streams(tmp_path)] == [list(range(5))] * 20
+
+
+def test_texts_of_a_point_that_are_too_long_are_not_compiled(repository: Path) -> None:
+    for about, fits in ((143 * "a", True), (144 * "a", False), (145 * "a", False)):
+        source = f'#include <bwevents.h>\nBW_EVENT_POINT(it, "{23 * "g"}", "{39 * "n"}", "{about}");\n'
+        compiler = ["gcc", "-fsyntax-only", f"-I{repository / 'traffic-gen/events'}", "-x", "c", "-"]
+        done = subprocess.run(compiler, input=source, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) is fits, done.stderr
+        assert ("it_texts_fit" in done.stderr) is not fits
