@@ -8,6 +8,7 @@ whole; what is not is counted.
 from __future__ import annotations
 
 import mmap
+import re
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,7 @@ MAGIC = b"BWSTREAM"
 BYTE_ORDER = 0x01020304
 SUFFIX = ".bwevents"
 SLOT_BYTES = 32
+POSITION_MAX = 2**62
 FIRST = 0x80000000
 DESCRIPTION_BYTES = 256
 DATA_MAX_BYTES = 4096
@@ -113,6 +115,8 @@ def _take(found: _Found, kind: int, ring: int, position: int, body: memoryview) 
     elif not found.points:
         raise RecordError("the first block does not name the points")
     elif kind == SLOTS:
+        if position > POSITION_MAX:
+            raise RecordError(f"slots at position {position}")
         whole = len(body) - len(body) % SLOT_BYTES
         found.runs.append((ring, position, np.frombuffer(body[:whole], np.uint8).reshape(-1, SLOT_BYTES)))
     elif kind == CLOCK:
@@ -270,7 +274,8 @@ def read_event_stream(path: Path, *rest: Path) -> EventStream:
 
     Args:
         path: NAME.PID.N.STREAM.bwevents.
-        rest: What was saved of the same one after its recorder was killed: NAME.PID.N.STREAM.rest.bwevents.
+        rest: What was saved of the same one after its recorder was killed: NAME.PID.N.STREAM.rest.bwevents,
+            and rest2 and so on of what could not be saved at once.
 
     Raises:
         RecordError: A file is missing, no stream, of another byte order, or damaged other than at its end.
@@ -298,12 +303,7 @@ def read_event_streams(folder: Path) -> list[EventStream]:
     Raises:
         RecordError: As of `read_event_stream`.
     """
-    rest = f".rest{SUFFIX}"
-    streams: list[EventStream] = []
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        beside = path.with_name(path.name.removesuffix(SUFFIX) + rest)
-        if not path.name.endswith(rest):
-            streams.append(read_event_stream(path, *([beside] if beside.exists() else [])))
-        elif not path.with_name(path.name.removesuffix(rest) + SUFFIX).exists():
-            streams.append(read_event_stream(path))
-    return streams
+    files: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: path.name.removesuffix(SUFFIX)):
+        files.setdefault(re.sub(r"\.rest\d*$", "", path.name.removesuffix(SUFFIX)), []).append(path)
+    return [read_event_stream(*each) for each in files.values()]

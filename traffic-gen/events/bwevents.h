@@ -68,6 +68,8 @@ struct bw_point {
 BW_EVENTS_API extern const uint8_t bw_events_off;
 
 #define BW_POINT_(variable, kind_, group_, name_, decoder_, about_, low_, high_, buckets_)                                  \
+	typedef char variable##_texts_fit[sizeof(group_) <= 24 && sizeof(name_) <= 40 && sizeof(decoder_) <= 24 &&          \
+					  sizeof(about_) <= 144 ? 1 : -1];                                                  \
 	static const struct bw_point_description variable##_description __attribute__((section("bwevents"), used, aligned(32))) = { \
 		group_, name_, decoder_, about_, kind_, buckets_, low_, high_ };                                                \
 	static struct bw_point variable __attribute__((section("bwpoints"), used, aligned(32))) = {                              \

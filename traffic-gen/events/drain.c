@@ -35,7 +35,7 @@ static int write_names(struct drain *drain, unsigned int stream)
 	memcpy(names.program, header->program, sizeof(names.program));
 	memcpy(names.stream, header->streams[stream].name, sizeof(names.stream));
 	if (fwrite(STREAM_FILE_MAGIC, 8, 1, drain->outputs[stream]) != 1)
-		return -EIO;
+		return stream_failure();
 	return stream_block_write(drain->outputs[stream], STREAM_BLOCK_NAMES, 0, 0, &names, sizeof(names), drain->map.descriptions,
 				  header->point_count * sizeof(*drain->map.descriptions));
 }
@@ -48,7 +48,7 @@ static int open_outputs(struct drain *drain, const char *output, const char *suf
 		drain->outputs[stream] = open_output(drain, stream, output, suffix);
 		err = drain->outputs[stream] ? write_names(drain, stream) : -errno;
 		if (!err && fflush(drain->outputs[stream])) /* who looks meanwhile finds a stream */
-			err = -EIO;
+			err = stream_failure();
 	}
 	return err;
 }
@@ -132,9 +132,9 @@ static int move_ring(struct drain *drain, unsigned int stream, unsigned int numb
 			break;
 		if (count && stream_block_write(drain->outputs[stream], STREAM_BLOCK_SLOTS, number, tail, drain->buffer,
 						(size_t)count * EVENTS_SLOT_BYTES, NULL, 0))
-			return -EIO;
+			return stream_failure();
 		if (fflush(drain->outputs[stream]))
-			return -EIO;
+			return stream_failure();
 		*slots_out += count;
 		if (!count) { /* one that nobody finishes */
 			count = 1;
@@ -162,7 +162,7 @@ static int write_history(struct drain *drain, unsigned int stream, unsigned int 
 
 		if (count && stream_block_write(drain->outputs[stream], STREAM_BLOCK_SLOTS, number, at, drain->buffer,
 						(size_t)count * EVENTS_SLOT_BYTES, NULL, 0))
-			return -EIO;
+			return stream_failure();
 		*slots_out += count;
 		at += count ? count : 1;
 	}
@@ -179,7 +179,7 @@ int drain_history(struct drain *drain, unsigned int stream, const struct stream_
 	if (!err)
 		err = stream_block_write(drain->outputs[stream], STREAM_BLOCK_TRIGGER, 0, 0, why, sizeof(*why), NULL, 0);
 	if (!err && fflush(drain->outputs[stream]))
-		err = -EIO;
+		err = stream_failure();
 	return err;
 }
 
@@ -235,7 +235,7 @@ int drain_clocks(struct drain *drain)
 		reading.tai_utc_s = tai.kernel_tai_utc_s;
 		for (unsigned int stream = 0; stream < drain->map.header.stream_count; stream++)
 			if (stream_block_write(drain->outputs[stream], STREAM_BLOCK_CLOCK, 0, 0, &reading, sizeof(reading), NULL, 0))
-				return -EIO;
+				return stream_failure();
 	}
 	return 0;
 }
@@ -253,7 +253,7 @@ static int write_states(struct drain *drain, unsigned int stream)
 			continue;
 		if (stream_block_write(drain->outputs[stream], STREAM_BLOCK_STATE, point, 0, state, sizeof(*state),
 				       cells ? map->base + state->cells : NULL, cells * sizeof(uint64_t)))
-			return -EIO;
+			return stream_failure();
 	}
 	return 0;
 }
@@ -264,7 +264,7 @@ int drain_end(struct drain *drain, uint64_t *lost_out, uint64_t *unfinished_out)
 
 	for (unsigned int stream = 0; stream < map->header.stream_count; stream++) {
 		if (write_states(drain, stream))
-			return -EIO;
+			return stream_failure();
 		for (unsigned int ring = 0; ring < map->header.ring_count; ring++) {
 			const struct events_ring *at = &map->rings[stream * map->header.ring_count + ring];
 			struct stream_end end = {
@@ -275,19 +275,22 @@ int drain_end(struct drain *drain, uint64_t *lost_out, uint64_t *unfinished_out)
 			*lost_out += end.lost;
 			*unfinished_out += end.unfinished;
 			if (stream_block_write(drain->outputs[stream], STREAM_BLOCK_END, ring, 0, &end, sizeof(end), NULL, 0))
-				return -EIO;
+				return stream_failure();
 		}
 		if (fflush(drain->outputs[stream]))
-			return -EIO;
+			return stream_failure();
 	}
 	return 0;
 }
 
-void drain_close(struct drain *drain)
+void drain_close(struct drain *drain, bool keep)
 {
 	for (unsigned int stream = 0; stream < drain->map.header.stream_count; stream++)
 		fclose(drain->outputs[stream]);
 	free(drain->unfinished);
 	free(drain->buffer);
-	port_events_close_removed(&drain->file, drain->path);
+	if (keep)
+		port_events_close(&drain->file);
+	else
+		port_events_close_removed(&drain->file, drain->path);
 }

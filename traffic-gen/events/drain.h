@@ -23,7 +23,7 @@ struct drain {
  *
  * @param path    of the file of rings
  * @param output  folder of the streams' files
- * @param suffix  before ".bwevents": "" or ".rest"
+ * @param suffix  before ".bwevents": "", ".rest", ".rest2", …
  * @return 0; -EBADMSG, -EXDEV: damaged, of another byte order; -EEXIST: a stream's file is there; or -errno
  */
 int drain_open(struct drain *drain, const char *path, const char *output, const char *suffix);
@@ -32,21 +32,21 @@ int drain_open(struct drain *drain, const char *path, const char *output, const 
  *
  * @param skip       pass over slots that nobody will finish any more
  * @param slots_out  receives the number of slots that were moved
- * @return 0 or -EIO
+ * @return 0 or -errno
  */
 int drain_move(struct drain *drain, bool skip, uint64_t *slots_out);
 /**
  * Write the history of a stream: what is whole in its rings, of what was not written before.
  *
  * @param stream  of a history; nobody may be recording into it
- * @return 0 or -EIO
+ * @return 0 or -errno
  */
 int drain_history(struct drain *drain, unsigned int stream, const struct stream_trigger *why, uint64_t *slots_out);
-/** Write what the clocks show beside the counter. @return 0 or -EIO */
+/** Write what the clocks show beside the counter. @return 0 or -errno */
 int drain_clocks(struct drain *drain);
-/** Write what counters, histograms and rings have come to. @return 0 or -EIO */
+/** Write what counters, histograms and rings have come to. @return 0 or -errno */
 int drain_end(struct drain *drain, uint64_t *lost_out, uint64_t *unfinished_out);
-/** Close all; the file of rings goes. */
-void drain_close(struct drain *drain);
+/** Close all. @param keep  the file of rings stays: what is in it was not collected */
+void drain_close(struct drain *drain, bool keep);
 
 #endif

@@ -11,7 +11,10 @@
 
 #define REST ".rest"
 
-int recording_open(struct recording *recording, const struct events_control *control, const char *output)
+enum { NUMBERS_TRIED = 100000, FOLDERS_TRIED = 100 };
+
+/* Until it has its control, whoever saves what was killed may take the folder for one of those: -ENOENT. */
+static int make_control(struct recording *recording, const struct events_control *control, const char *output)
 {
 	char made[PORT_EVENTS_PATH_BYTES];
 	struct events_control *own;
@@ -39,12 +42,44 @@ int recording_open(struct recording *recording, const struct events_control *con
 	return err;
 }
 
+int recording_open(struct recording *recording, const struct events_control *control, const char *output)
+{
+	int err = -ENOENT;
+
+	for (int i = 0; err == -ENOENT && i < FOLDERS_TRIED; i++)
+		err = make_control(recording, control, output);
+	return err;
+}
+
 static bool is_known(const struct recording *recording, const char *path)
 {
 	for (int i = 0; i < recording->drain_count; i++)
 		if (!strcmp(recording->drains[i].path, path))
 			return true;
 	return false;
+}
+
+/*
+ * Open a file of rings whose streams' files are there already, under a number that is free: in containers, and where a program takes
+ * the place of another, one number of a process comes again.
+ */
+static int open_renumbered(struct drain *drain, const struct recording *recording, const char *path)
+{
+	int length = (int)(strlen(path) - strlen(EVENTS_RINGS_SUFFIX)), err = -EEXIST;
+	char old[PORT_EVENTS_PATH_BYTES], renumbered[PORT_EVENTS_PATH_BYTES];
+
+	snprintf(old, sizeof(old), "%s", path);
+	while (length > 0 && path[length - 1] != '.') /* the number behind that of the process */
+		length--;
+	for (int i = 1; err == -EEXIST && i < NUMBERS_TRIED; i++) {
+		if (snprintf(renumbered, sizeof(renumbered), "%.*s%d" EVENTS_RINGS_SUFFIX, length, path, i) >= (int)sizeof(renumbered))
+			return -ENAMETOOLONG;
+		if (port_events_publish(recording->folder, renumbered + strlen(recording->folder) + 1, old))
+			continue;
+		err = drain_open(drain, renumbered, recording->output, "");
+		snprintf(old, sizeof(old), "%s", renumbered);
+	}
+	return err;
 }
 
 /* A new program's file of rings. What is wrong with it is said, once, and it is taken away. */
@@ -64,10 +99,23 @@ static int add_rings(struct recording *recording, const char *path, const char *
 	}
 	drain = &recording->drains[recording->drain_count];
 	err = drain_open(drain, path, recording->output, suffix);
+	if (err == -EEXIST && !*suffix)
+		err = open_renumbered(drain, recording, path);
+	/* The rest of a rest that could not be saved whole. */
+	for (int i = 2; err == -EEXIST && *suffix && i < NUMBERS_TRIED; i++) {
+		char numbered[sizeof(REST) + 16];
+
+		snprintf(numbered, sizeof(numbered), "%s%d", suffix, i);
+		err = drain_open(drain, path, recording->output, numbered);
+	}
 	if (err == -EBADMSG || err == -EXDEV || err == -EPERM || err == -EEXIST) {
 		fprintf(stderr, "bw-events: %s: %s: left out\n", path, err == -EEXIST ? "its streams' files are there already" : "damaged");
 		recording->refused++;
 		port_events_remove(path);
+		return 0;
+	}
+	if (err == -EMFILE || err == -ENFILE) { /* their rings keep what they record until others have ended */
+		recording->waiting++;
 		return 0;
 	}
 	if (err)
@@ -75,6 +123,13 @@ static int add_rings(struct recording *recording, const char *path, const char *
 	recording->drain_count++;
 	recording->programs++;
 	return drain_clocks(drain);
+}
+
+static bool is_rings(const char *name)
+{
+	size_t length = strlen(name), end = strlen(EVENTS_RINGS_SUFFIX);
+
+	return name[0] != '.' && length > end && !strcmp(name + length - end, EVENTS_RINGS_SUFFIX);
 }
 
 struct finder {
@@ -86,19 +141,18 @@ static int found(void *sink, const char *name)
 {
 	const struct finder *finder = sink;
 	char path[PORT_EVENTS_PATH_BYTES];
-	size_t length = strlen(name), end = strlen(EVENTS_RINGS_SUFFIX);
 
-	if (name[0] == '.' || length <= end || strcmp(name + length - end, EVENTS_RINGS_SUFFIX) != 0)
+	if (!is_rings(name))
 		return 0;
 	if (snprintf(path, sizeof(path), "%s/%s", finder->recording->folder, name) >= (int)sizeof(path))
 		return 0;
 	return is_known(finder->recording, path) ? 0 : add_rings(finder->recording, path, finder->suffix);
 }
 
-static void turn_off(struct drain *drain)
+static void turn_off(const struct events_map *map)
 {
-	for (uint32_t point = 0; point < drain->map.header.point_count; point++)
-		__atomic_store_n(&drain->map.wanted[point], 0, __ATOMIC_RELAXED);
+	for (uint32_t point = 0; point < map->header.point_count; point++)
+		__atomic_store_n(&map->wanted[point], 0, __ATOMIC_RELAXED);
 }
 
 static bool is_history(const struct drain *drain, unsigned int stream)
@@ -136,9 +190,11 @@ static int end_drain(struct recording *recording, int number)
 
 	if (!err)
 		err = drain_end(drain, &recording->lost, &recording->unfinished);
-	drain_close(drain);
+	if (err)
+		return err;
+	drain_close(drain, false);
 	recording->drains[number] = recording->drains[--recording->drain_count];
-	return err;
+	return 0;
 }
 
 static int collect_all(struct recording *recording, bool last, uint64_t *moved_out)
@@ -151,7 +207,7 @@ static int collect_all(struct recording *recording, bool last, uint64_t *moved_o
 		bool over = !port_events_is_held(&drain->file, drain->map.header.pid);
 
 		if (last)
-			turn_off(drain);
+			turn_off(&drain->map);
 		err = drain_move(drain, over || last, moved_out);
 		if (err == -EBADMSG) {
 			fprintf(stderr, "bw-events: %s: damaged while it was recorded: what was whole before is kept\n", drain->path);
@@ -169,10 +225,17 @@ int recording_collect(struct recording *recording, bool last, uint64_t *moved_ou
 {
 	struct finder finder = { recording, "" };
 	uint64_t moved = 0;
-	int err = port_events_list(recording->folder, found, &finder);
+	int err, drains;
 
-	if (!err)
-		err = collect_all(recording, last, &moved);
+	do {
+		recording->waiting = 0;
+		err = port_events_list(recording->folder, found, &finder);
+		drains = recording->drain_count;
+		if (!err)
+			err = collect_all(recording, last, &moved);
+	} while (!err && last && recording->waiting && drains); /* who is collected to the end makes room */
+	if (!err && last && recording->waiting)
+		err = -EMFILE;
 	recording->slots += moved;
 	if (moved_out)
 		*moved_out = moved;
@@ -245,6 +308,34 @@ int recording_clocks(struct recording *recording)
 	return err;
 }
 
+/* Of a program whose rings were not opened yet, too. */
+static int abandon_one(void *sink, const char *name)
+{
+	struct recording *recording = sink;
+	char path[PORT_EVENTS_PATH_BYTES];
+	struct port_events_file file;
+	struct events_map map;
+
+	if (!is_rings(name) || snprintf(path, sizeof(path), "%s/%s", recording->folder, name) >= (int)sizeof(path) ||
+	    port_events_open(path, &file))
+		return 0;
+	if (!events_map_check(file.address, file.size_bytes, &map)) {
+		turn_off(&map);
+		for (uint32_t ring = 0; ring < map.header.stream_count * map.header.ring_count; ring++) {
+			recording->lost += __atomic_load_n(&map.rings[ring].lost, __ATOMIC_RELAXED);
+			recording->uncollected += __atomic_load_n(&map.rings[ring].head, __ATOMIC_RELAXED) -
+						  __atomic_load_n(&map.rings[ring].tail, __ATOMIC_RELAXED);
+		}
+	}
+	port_events_close(&file);
+	return 0;
+}
+
+void recording_abandon(struct recording *recording)
+{
+	port_events_list(recording->folder, abandon_one, recording);
+}
+
 static int remove_file(void *sink, const char *name)
 {
 	char path[2 * PORT_EVENTS_PATH_BYTES];
@@ -255,22 +346,22 @@ static int remove_file(void *sink, const char *name)
 }
 
 /* New names may come while the folder is read: once more. */
-static void remove_all(char *folder, struct port_events_file *control)
+static void remove_all(char *folder)
 {
-	char path[2 * PORT_EVENTS_PATH_BYTES];
-
-	snprintf(path, sizeof(path), "%s/control", folder);
-	port_events_close_removed(control, path);
 	for (int i = 0; i < 3 && port_events_remove_folder(folder); i++)
 		port_events_list(folder, remove_file, folder);
 }
 
 void recording_close(struct recording *recording)
 {
+	char path[2 * PORT_EVENTS_PATH_BYTES];
+
 	while (recording->drain_count)
-		drain_close(&recording->drains[--recording->drain_count]);
+		drain_close(&recording->drains[--recording->drain_count], false);
 	free(recording->drains);
-	remove_all(recording->folder, &recording->control_file);
+	snprintf(path, sizeof(path), "%s/control", recording->folder);
+	port_events_close_removed(&recording->control_file, path);
+	remove_all(recording->folder);
 }
 
 struct saver {
@@ -278,28 +369,71 @@ struct saver {
 	FILE *told;
 };
 
+/* Of a folder without a control: its recorder was killed before it was there, or while the folder was removed, or is about to make it. */
+static int is_unheld(void *sink, const char *name)
+{
+	char path[2 * PORT_EVENTS_PATH_BYTES];
+	struct port_events_file file;
+	bool held;
+
+	snprintf(path, sizeof(path), "%s/%s", (const char *)sink, name);
+	if (port_events_open(path, &file))
+		return 0;
+	held = port_events_is_held(&file, 0);
+	port_events_close(&file);
+	return held ? -EBUSY : 0;
+}
+
+/* Close, for another one that tries it again. */
+static void leave(struct recording *recording)
+{
+	while (recording->drain_count) {
+		turn_off(&recording->drains[--recording->drain_count].map);
+		drain_close(&recording->drains[recording->drain_count], true);
+	}
+	free(recording->drains);
+	port_events_close(&recording->control_file);
+}
+
 static int save_one(void *sink, const char *name)
 {
 	const struct saver *saver = sink;
 	struct recording killed = { .programs = 0 };
 	struct finder finder = { &killed, REST };
 	uint64_t moved = 0;
+	int err;
 
 	if (strncmp(name, saver->prefix, strlen(saver->prefix)) != 0)
 		return 0;
 	if (snprintf(killed.folder, sizeof(killed.folder), "%s/%s", saver->folder, name) >= (int)sizeof(killed.folder) ||
-	    session_control(killed.folder, &killed.control_file, &killed.control))
+	    !port_events_is_own_folder(killed.folder)) /* what others wrote says nothing about where this user's files go */
 		return 0;
+	err = session_control(killed.folder, &killed.control_file, &killed.control);
+	if (err) {
+		if (err == -ENOENT && !port_events_list(killed.folder, is_unheld, killed.folder))
+			remove_all(killed.folder);
+		return 0;
+	}
 	if (port_events_is_held(&killed.control_file, 0)) {
 		port_events_close(&killed.control_file);
 		return 0;
 	}
 	killed.control->output[EVENTS_OUTPUT_BYTES - 1] = 0;
 	snprintf(killed.output, sizeof(killed.output), "%s", killed.control->output);
-	if (!port_events_list(killed.folder, found, &finder))
-		collect_all(&killed, true, &moved);
-	fprintf(saver->told, "bw-events: a recording was killed: the rest of it, %llu slots of %d programs, is in %s as *" REST STREAM_FILE_SUFFIX "\n",
-		(unsigned long long)moved, killed.programs, killed.output);
+	err = port_events_list(killed.folder, found, &finder);
+	if (!err)
+		err = collect_all(&killed, true, &moved);
+	if (err && err != -ENOENT) {
+		fprintf(saver->told, "bw-events: a recording was killed, and the rest of it cannot be saved in %s: %s; it stays in %s until it can be\n",
+			killed.output, strerror(-err), killed.folder);
+		leave(&killed);
+		return 0;
+	}
+	if (err)
+		fprintf(saver->told, "bw-events: a recording was killed; the rest of it is thrown away: its folder %s has gone\n", killed.output);
+	else
+		fprintf(saver->told, "bw-events: a recording was killed: the rest of it, %llu slots of %d programs, is in %s as *" REST "*" STREAM_FILE_SUFFIX "\n",
+			(unsigned long long)moved, killed.programs, killed.output);
 	recording_close(&killed);
 	return 0;
 }

@@ -13,7 +13,9 @@ struct recording {
 	struct drain *drains;
 	int drain_count, drain_room;
 	int programs;                        /* that have recorded, or are recording */
+	int waiting;                         /* that this process had no room to open when it looked last */
 	uint64_t slots, lost, unfinished;    /* of those that have ended */
+	uint64_t uncollected;                /* slots that could not be written */
 	uint32_t refused;                    /* programs that could not */
 	int64_t due_monotonic_ns[EVENTS_STREAMS_MAX]; /* when a history is to be written; 0: nothing has triggered */
 	uint64_t triggers;                   /* histories that were written */
@@ -31,19 +33,21 @@ int recording_open(struct recording *recording, const struct events_control *con
  *
  * @param last       the recording ends: programs that go on are turned off
  * @param moved_out  receives the number of slots that were collected
- * @return 0; -EIO: a stream's file cannot be written
+ * @return 0; or -errno: a stream's file cannot be written
  */
 int recording_collect(struct recording *recording, bool last, uint64_t *moved_out);
 /** Trigger all histories, as an event may. */
 void recording_trigger(struct events_control *control, uint64_t now_ticks);
-/** Write the histories that are due. @param now_monotonic_ns  CLOCK_MONOTONIC @return 0 or -EIO */
+/** Write the histories that are due. @param now_monotonic_ns  CLOCK_MONOTONIC @return 0 or -errno */
 int recording_histories(struct recording *recording, int64_t now_monotonic_ns);
-/** Write the clocks into all streams' files. @return 0 or -EIO */
+/** Write the clocks into all streams' files. @return 0 or -errno */
 int recording_clocks(struct recording *recording);
+/** After an error: turn all points off, and count what is not collected and what was lost. */
+void recording_abandon(struct recording *recording);
 /** Remove the folder; nothing is collected. */
 void recording_close(struct recording *recording);
 
-/** Collect what recordings left whose process was killed, into their own folders, and remove them. @param told  receives a line each */
+/** Collect what recordings left whose process was killed, into their own folders, and remove it; what cannot be written stays. @param told  receives a line each */
 void recording_save_killed(FILE *told);
 
 #endif

@@ -73,7 +73,7 @@ static void set_filters(const struct events_map *map, const struct events_contro
 	}
 }
 
-void session_set_wanted(const struct events_map *map, struct events_control *control)
+static void set_wanted(const struct events_map *map, struct events_control *control)
 {
 	static char wanted[EVENTS_STREAMS_MAX][EVENTS_WANTED_BYTES]; /* of the thread that opens, or of bw-events: one at a time */
 	uint32_t streams = map->header.stream_count < control->stream_count ? map->header.stream_count : control->stream_count;
@@ -92,6 +92,19 @@ void session_set_wanted(const struct events_map *map, struct events_control *con
 		map->triggers[point] = triggers;
 		bits |= triggers;
 		__atomic_store_n(&map->wanted[point], bits, __ATOMIC_RELAXED);
+	}
+}
+
+void session_set_wanted(const struct events_map *map, struct events_control *control)
+{
+	/* A program that starts may have read lists that have been changed since: what it sets then must not be the last. */
+	for (int i = 0; i < READS_TRIED; i++) {
+		uint32_t before = __atomic_load_n(&control->generation, __ATOMIC_ACQUIRE);
+
+		set_wanted(map, control);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (before == __atomic_load_n(&control->generation, __ATOMIC_RELAXED))
+			return;
 	}
 }
 

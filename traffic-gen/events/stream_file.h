@@ -65,7 +65,9 @@ enum stream_cause {
 	STREAM_CAUSE_END = 3,     /* the program, or the recording, ended */
 };
 
-/** Write a block. @param more  after `data`; NULL: nothing @return 0 or -EIO */
+/** Why a file could not be written. @return -errno, or -EIO where the system does not say */
+int stream_failure(void);
+/** Write a block. @param more  after `data`; NULL: nothing @return 0 or as stream_failure */
 int stream_block_write(FILE *file, enum stream_block_kind kind, unsigned int ring, uint64_t position, const void *data,
 		       size_t size_bytes, const void *more, size_t more_bytes);
 

@@ -177,7 +177,11 @@ static int record(struct recording *recording, struct run *run, struct waiter *w
 			err = recording_histories(recording, port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 		look(run, waiter, recording->control, moved || has_history(recording->control) ? LOOK_NS : IDLE_LOOK_NS);
 	}
-	return err ? err : recording_collect(recording, true, NULL);
+	if (!err)
+		err = recording_collect(recording, true, NULL);
+	if (err)
+		recording_abandon(recording);
+	return err;
 }
 
 static int tell(const struct recording *recording, const struct run *run, int err)
@@ -192,7 +196,7 @@ static int tell(const struct recording *recording, const struct run *run, int er
 		fprintf(stderr, TOOL ": %" PRIu32 " programs could not record: %s\n", refused,
 			strerror(recording->control->refused_errno ? recording->control->refused_errno : EBADMSG));
 	if (err) {
-		fprintf(stderr, TOOL ": %s: %s\n", recording->output, strerror(-err));
+		fprintf(stderr, TOOL ": %s: %s: %" PRIu64 " slots were not written\n", recording->output, strerror(-err), recording->uncollected);
 		return EXIT_FAULT;
 	}
 	if (run->code) {

@@ -122,20 +122,24 @@ static int change_all(const char *tool, const char *folder, struct events_contro
 	static char wanted[EVENTS_WANTED_BYTES], lines[EVENTS_WANTED_BYTES];
 	struct change change = { control, lines, 0, 0 };
 	struct walk walk = { folder, apply, &change };
+	uint32_t generation;
 
 	for (uint32_t stream = 0; stream < control->stream_count; stream++) {
 		memcpy(wanted, control->streams[stream].wanted, sizeof(wanted));
 		wanted[sizeof(wanted) - 1] = 0;
 		if (wanted_add(tool, wanted, patterns, count, sign))
 			return EXIT_BAD_INPUT;
-		__atomic_fetch_add(&control->generation, 1, __ATOMIC_SEQ_CST);
+		/* Odd already where one that changed it was killed. */
+		generation = __atomic_load_n(&control->generation, __ATOMIC_RELAXED) | 1;
+		__atomic_exchange_n(&control->generation, generation, __ATOMIC_SEQ_CST);
 		memcpy(control->streams[stream].wanted, wanted, sizeof(wanted));
-		__atomic_fetch_add(&control->generation, 1, __ATOMIC_SEQ_CST);
+		__atomic_exchange_n(&control->generation, generation + 1, __ATOMIC_SEQ_CST);
 	}
 	if (wanted_add(tool, lines, patterns, count, '+'))
 		return EXIT_BAD_INPUT;
 	for (char *line = lines; *line; line += strcspn(line, "\n") + 1)
 		*line = '+';
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* see session_set_wanted */
 	port_events_list(folder, walk_one, &walk);
 	printf("%" PRIu64 " points of %d programs, and of those that start from now on\n", change.points, change.programs);
 	if (!change.points && change.programs) {
@@ -161,13 +165,19 @@ static int turn(int argc, char **argv, const char *tool, char sign)
 	char folder[PORT_EVENTS_PATH_BYTES];
 	struct port_events_file file;
 	struct events_control *control;
-	int count = options_parse(&command, argc, argv, patterns), code;
+	int count = options_parse(&command, argc, argv, patterns), code, err;
 
 	if (count < 0)
 		return options_exit_code(count);
 	code = open_control(tool, named, folder, &file, &control);
 	if (code != EXIT_DONE)
 		return code;
+	err = port_events_change(&file); /* two who change the list at once would each write back what the other one did not know */
+	if (err) {
+		fprintf(stderr, "%s: %s: %s\n", tool, folder, strerror(-err));
+		port_events_close(&file);
+		return EXIT_FAULT;
+	}
 	code = change_all(tool, folder, control, patterns, count, sign);
 	port_events_close(&file);
 	return code;

@@ -50,10 +50,12 @@ int port_events_publish(const char *folder, const char *name, const char path[PO
 /** Map an existing file, readable and writable. @return 0 or -errno (-EPERM: no regular file) */
 int port_events_open(const char *path, struct port_events_file *file);
 void port_events_close(struct port_events_file *file);
-/** @return true while the process that made this file, or a child of it, has not ended */
+/** @return true while the process that made this file, or a child of it, has it mapped @param pid  of that process; 0: not known */
 bool port_events_is_held(const struct port_events_file *file, uint64_t pid);
 /** Hold a file that was opened, as its maker does. @return 0; -EBUSY: another one does; or -errno */
 int port_events_hold(const struct port_events_file *file);
+/** Wait until no other process changes this file; until it is closed, none does. Holding it is another matter. @return 0 or -errno */
+int port_events_change(const struct port_events_file *file);
 
 /* Receives the name of a file in a folder. Returns 0: go on. */
 typedef int port_events_name(void *sink, const char *name);
@@ -63,7 +65,9 @@ int port_events_remove(const char *path);
 /** Remove a file that is open, and close it; it is held until it has gone. */
 void port_events_close_removed(struct port_events_file *file, const char *path);
 int port_events_remove_folder(const char *path);
-/** Make a folder, unless it is there. @param absolute  receives its path from the root @return 0 or -errno */
+/** @return true if it is a folder, itself and not by a link, and of the user who asks */
+bool port_events_is_own_folder(const char *path);
+/** Make a folder, unless it is there and can be written into. @param absolute  receives its path from the root @return 0 or -errno */
 int port_events_output(const char *path, char absolute[PORT_EVENTS_PATH_BYTES]);
 /** Make a folder of this user alone in the machine's memory. @return 0 or -errno */
 int port_events_make_folder(char path[PORT_EVENTS_PATH_BYTES]);

@@ -78,6 +78,8 @@ class Context:
         Raises:
             RecordError: It is not there, lies elsewhere, or was beside a file that is not at hand.
         """
+        if "\0" in name:
+            raise RecordError(f"{name!r}: no name of a file")
         if name.startswith(("./", "../")):
             if self.beside is None:
                 raise RecordError(f"{name}: was read from beside the file: give that with --process")

@@ -17,6 +17,7 @@ from reports.timeline.processing.stream_events import Clock, track_of_stream
 from reports.timelines import timelines_of_run
 
 EVIDENCE = "evidence"
+TAI_UTC_MAX_S = 3600
 
 
 @named_filter("run")
@@ -84,6 +85,8 @@ def streams(
         clock: On whose axis.
         tai_utc_s: TAI - UTC of `realtime`, where the machine's kernel does not know it.
     """
+    if tai_utc_s is not None and abs(tai_utc_s) > TAI_UTC_MAX_S:
+        raise RecordError(f"tai_utc_s: must be from -{TAI_UTC_MAX_S} to {TAI_UTC_MAX_S}, found {tai_utc_s}")
     found = context.path(path)
     files = sorted(found.glob(f"*{SUFFIX}")) if found.is_dir() else [found]
     for file in files:

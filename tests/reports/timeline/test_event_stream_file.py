@@ -135,6 +135,7 @@ def test_what_was_saved_twice_is_there_once(tmp_path: Path) -> None:
         (MAGIC + names() + block(9, 0, 0, b""), "block of kind 9"),
         (MAGIC + names() + block(SLOTS, 0, 0, slot(0, 0, point=3)), "an event of point 3"),
         (MAGIC + names() + block(TRIGGER, 0, 0, struct.pack("<QqII", 0, 0, 4, 0)), "cause 4 of a trigger"),
+        (MAGIC + names() + block(SLOTS, 0, 2**63, slot(0, 0)), "slots at position 9223372036854775808"),
         (MAGIC + names() + block(CLOCK, 0, 0, struct.pack("<IiQQq", 7, 0, 0, 0, 0)), "clock 7"),
     ],
 )

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.patience import HANG_S
+from tests.patience import HANG_S, wait_until
 
 
 @contextmanager
@@ -30,3 +30,10 @@ def recorder(
                 process.send_signal(signal.SIGCONT)
                 process.terminate()
             process.wait(HANG_S)
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """Stop a recorder: it collects nothing until SIGCONT."""
+    process.send_signal(signal.SIGSTOP)
+    state = Path(f"/proc/{process.pid}/stat")
+    wait_until(lambda: state.read_text().rsplit(")", 1)[1].split()[0] == "T", "the recorder stops")

@@ -94,7 +94,7 @@ static void test_laps(const char *folder)
 	/* More than the ring has cannot be there. */
 	drain.map.rings[0].head = UINT64_C(3) * SLOTS;
 	CHECK_INT(drain_move(&drain, false, &moved), -EBADMSG);
-	drain_close(&drain);
+	drain_close(&drain, false);
 }
 
 /* An event whose bytes do not fit into what is read at once is not parted: of one that is cut nothing is moved. */
@@ -121,7 +121,7 @@ static void test_event_of_many_slots(const char *folder)
 	((struct events_piece *)(void *)&slots[2])->commit = events_commit(2, false);
 	CHECK_INT(drain_move(&drain, false, &moved), 0);
 	CHECK_INT(moved, 3);
-	drain_close(&drain);
+	drain_close(&drain, false);
 }
 
 /* Any bytes: refused, or all that is found lies within them (the sanitizers' build looks). */

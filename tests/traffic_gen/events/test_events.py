@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import mmap
 import os
+import re
+import resource
 import signal
 import struct
 import subprocess
@@ -20,7 +23,7 @@ import pytest
 from reports.timeline.event_stream import EventStream
 from reports.timeline.event_stream_file import read_event_streams
 from tests.patience import HANG_S, wait_until
-from tests.traffic_gen.events.recording import recorder
+from tests.traffic_gen.events.recording import recorder, stop
 
 RING_KIB = 16384
 """More than any program here writes."""
@@ -189,11 +192,7 @@ def test_counters_histograms_intervals(tool: str, probe: str, tmp_path: Path) ->
 def test_what_has_no_room_is_counted_at_its_place(tool: str, probe: str, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     with recorder(tool, tmp_path, "--ring-kib", "8") as (process, environment):
-        process.send_signal(signal.SIGSTOP)
-        wait_until(
-            lambda: Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T",
-            "the recorder stops",
-        )
+        stop(process)
         # In a ring of 256 slots are the first 256; the rest of the first program is lost.
         first = ["taskset", "-c", str(cpu), probe, "count", "1000"]
         subprocess.run(first, env=environment, check=True, timeout=HANG_S, stdout=subprocess.DEVNULL)
@@ -269,6 +268,27 @@ def test_points_are_turned_on_and_off_while_a_program_runs(tool: str, probe: str
         assert np.array_equal(tags, np.arange(int(tags[0]), int(tags[-1]) + 1))
 
 
+def test_two_who_turn_points_on_wait_for_each_other(tool: str, tmp_path: Path) -> None:
+    """Each reads the list and writes it back: at once, one would take away what the other one has added."""
+    with recorder(tool, tmp_path, "--points", "first") as (_, environment):
+        folder = environment["BW_EVENTS"]
+        with Path(folder, "control").open("r+b") as control:
+            fcntl.lockf(control, fcntl.LOCK_EX)
+            with subprocess.Popen(
+                [tool, "on", "second", "--folder", folder], stdout=subprocess.DEVNULL
+            ) as other:
+                waits = re.compile(rf"-> POSIX .* {other.pid} ")
+                wait_until(
+                    lambda: (
+                        other.poll() is not None or waits.search(Path("/proc/locks").read_text()) is not None
+                    ),
+                    "the other one waits or ends",
+                )
+                assert other.poll() is None
+                fcntl.lockf(control, fcntl.LOCK_UN)
+                assert other.wait(HANG_S) == 0
+
+
 def test_a_daemon_that_closes_all_is_collected_to_its_end(tool: str, probe: str, tmp_path: Path) -> None:
     stream = _one(_record(tool, tmp_path, program=[probe, "daemon", "5000"])[0])
     assert np.array_equal(np.sort(stream.tag), np.arange(5000))
@@ -338,10 +358,34 @@ def test_a_full_disk_is_said_and_what_was_written_is_whole(tool: str, probe: str
     script = f"{record}; code=$?; cp {small}/* {tmp_path}; exit $code"
     done = _with_small(str(small), "1m", ["sh", "-c", script])
     assert done.returncode == 5
-    assert "No space left" in done.stderr or "Input/output error" in done.stderr
+    assert "No space left on device" in done.stderr
+    told = [r"(\d+) slots of 32 bytes", r"(\d+) events lost", r"(\d+) slots were not written"]
+    counted = [int(number) for each in told for number in re.findall(each, done.stderr)]
+    assert len(counted) == len(told)
+    assert sum(counted) == 100_000
     (stream,) = read_event_streams(tmp_path)
     assert 0 < stream.tag.size < 100_000
     assert np.array_equal(np.sort(stream.tag), np.arange(stream.tag.size))
+
+
+def test_an_output_that_cannot_be_written_is_said_before_the_program_starts(
+    tool: str, probe: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "read-only").mkdir()
+    script = 'mount -t tmpfs -o ro none "$0" && exec "$@"'
+    for name, says in (("file", "Not a directory"), ("read-only", "Read-only file system")):
+        command = [tool, "record", "--output", str(tmp_path / name), "--", probe, "count", "1"]
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, str(tmp_path / "read-only"), *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=HANG_S,
+        )
+        assert done.returncode == 2
+        assert done.stderr == f"bw-events record: --output {tmp_path / name}: {says}\n"
+        assert not done.stdout
 
 
 def test_nothing_is_recorded_by_a_stranger_of_the_environment(probe: str, tmp_path: Path) -> None:
@@ -393,3 +437,43 @@ def test_a_signal_ends_a_recording_and_its_program(
     assert recorder.returncode == 5  # the program ended by a signal
     stream = _one(read_event_streams(tmp_path))
     assert stream.tag.size + stream.lost in (_count(done), _count(done) + 1)
+
+
+def test_each_program_under_one_number_is_there(
+    tool: str, probe: str, tmp_path: Path, events_memory: Path
+) -> None:
+    """In containers every program has the number 1; a number that lives on belongs to another program."""
+    run = f"unshare --pid --fork {probe} count 5"
+    collected = f"while ls {events_memory}/*/*.rings > /dev/null 2>&1; do sleep 0.01; done"
+    script = f"{run}; {collected}; {run}; {collected}; {run}"
+    streams, _ = _record(tool, tmp_path, program=["sh", "-c", script])
+    assert [stream.tag.tolist() for stream in streams] == [list(range(5))] * 3
+    assert {stream.pid for stream in streams} == {1}
+
+
+@pytest.mark.parametrize("resumed", [True, False])
+def test_more_programs_than_a_recorder_may_open_files(
+    tool: str, probe: str, tmp_path: Path, *, resumed: bool
+) -> None:
+    """Whether it has time to collect some before others, or ends at once."""
+    with recorder(tool, tmp_path, "--ring-kib", "8") as (process, environment):
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (16, 16))
+        stop(process)
+        for _ in range(20):
+            subprocess.run([probe, "count", "5"], env=environment, check=True, stdout=subprocess.DEVNULL)
+        if not resumed:
+            process.terminate()
+        process.send_signal(signal.SIGCONT)
+        if resumed:
+            wait_until(lambda: len(list(tmp_path.iterdir())) == 20, "all are collected")
+    assert process.returncode == 0
+    assert [stream.tag.tolist() for stream in read_event_streams(tmp_path)] == [list(range(5))] * 20
+
+
+def test_texts_of_a_point_that_are_too_long_are_not_compiled(repository: Path) -> None:
+    for about, fits in ((143 * "a", True), (144 * "a", False), (145 * "a", False)):
+        source = f'#include <bwevents.h>\nBW_EVENT_POINT(it, "{23 * "g"}", "{39 * "n"}", "{about}");\n'
+        compiler = ["gcc", "-fsyntax-only", f"-I{repository / 'traffic-gen/events'}", "-x", "c", "-"]
+        done = subprocess.run(compiler, input=source, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) is fits, done.stderr
+        assert ("it_texts_fit" in done.stderr) is not fits

@@ -180,3 +180,19 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert "the program ended with 137" in done.stderr
     stream = read_event_stream(next(output.glob("*.bwevents")))
     assert np.sort(stream.tag).tolist() == list(range(1000))
+
+
+def test_a_recording_that_cannot_be_joined_ends_no_program(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "control").write_bytes(b"something else" * 20_000)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(_written(tmp_path, POINTS))],
+        env={**environment, "BW_EVENTS": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=HANG_S,
+    )
+    assert done.stdout == "False False\n"
+    assert done.stderr == f"of python: BW_EVENTS={tmp_path}: Bad message: no event is recorded\n"

@@ -23,6 +23,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import sys
 import tomllib
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -144,11 +145,11 @@ class Points:
     """The points of a file, joined to the recording that started this program, if there is one."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file and open.
+        """Read the file and open. A recording that cannot be joined is said, and the points stay off.
 
         Raises:
             PointsError: The file is wrong, or names a point twice.
-            OSError: There is no library, or a recording that cannot be joined.
+            OSError: There is no library.
         """
         program, described = _read(path)
         self._library = _library()
@@ -162,7 +163,11 @@ class Points:
         if result == -errno.EINVAL:
             raise PointsError(f"{path}: a group has a name twice, or one has a space or one of * ? . + ,")
         if result and result != -errno.ENOENT:
-            raise OSError(-result, os.strerror(-result), os.environ.get("BW_EVENTS"))
+            folder = os.environ.get("BW_EVENTS")
+            print(
+                f"{program}: BW_EVENTS={folder}: {os.strerror(-result)}: no event is recorded",
+                file=sys.stderr,
+            )
         self._by_name = {
             f"{each.group.decode()}.{each.name.decode()}": (self._points[at], each.kind)
             for at, each in enumerate(described)

@@ -8,12 +8,12 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -119,6 +119,29 @@ static int map(struct port_events_file *file)
 	return file->address == MAP_FAILED ? -errno : 0;
 }
 
+/* A program that was started without some of its standard streams goes on without: what it prints must not get into the file. */
+static int above_standard_streams(int handle)
+{
+	int above, err;
+
+	if (handle > STDERR_FILENO)
+		return handle;
+	above = fcntl(handle, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	err = above < 0 ? -errno : above;
+	close(handle);
+	return err;
+}
+
+/* All the room now: a page that cannot be had later would end the program, as would a file beyond the limit of its size. */
+static int reserve_room(int handle, size_t size_bytes)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && size_bytes > limit.rlim_cur)
+		return -EFBIG;
+	return -posix_fallocate(handle, 0, (off_t)size_bytes);
+}
+
 int port_events_create(const char *folder, size_t size_bytes, struct port_events_file *file, char path[PORT_EVENTS_PATH_BYTES])
 {
 	int err;
@@ -128,8 +151,12 @@ int port_events_create(const char *folder, size_t size_bytes, struct port_events
 	file->handle = mkostemp(path, O_CLOEXEC);
 	if (file->handle < 0)
 		return -errno;
-	/* All the room now: a page that cannot be had later would end the program. */
-	err = -posix_fallocate((int)file->handle, 0, (off_t)size_bytes);
+	file->handle = above_standard_streams((int)file->handle);
+	if (file->handle < 0) {
+		unlink(path);
+		return (int)file->handle;
+	}
+	err = reserve_room((int)file->handle, size_bytes);
 	if (!err && flock((int)file->handle, LOCK_SH | LOCK_NB))
 		err = -errno;
 	if (!err)
@@ -178,11 +205,12 @@ void port_events_close(struct port_events_file *file)
 
 bool port_events_is_held(const struct port_events_file *file, uint64_t pid)
 {
+	(void)pid; /* which may be another one's here: of a container, or of a program that another one has taken the place of */
+	/* A map keeps the lock of the file that it was made from, also of a daemon that has closed all that it had open. */
 	if (flock((int)file->handle, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK;
 	flock((int)file->handle, LOCK_UN);
-	/* A daemon may have closed all that it had open: it still writes. */
-	return pid && (!kill((pid_t)pid, 0) || errno == EPERM);
+	return false;
 }
 
 int port_events_hold(const struct port_events_file *file)

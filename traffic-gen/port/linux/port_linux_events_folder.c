@@ -20,6 +20,17 @@
 
 enum { SIGNALLED = 128, NOT_STARTED = 127 };
 
+int port_events_change(const struct port_events_file *file)
+{
+	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int done;
+
+	do
+		done = fcntl((int)file->handle, F_SETLKW, &all);
+	while (done && errno == EINTR);
+	return done ? -errno : 0;
+}
+
 int port_events_list(const char *folder, port_events_name *name, void *sink)
 {
 	DIR *entries = opendir(folder);
@@ -42,11 +53,25 @@ int port_events_remove_folder(const char *path)
 	return rmdir(path) ? -errno : 0;
 }
 
+bool port_events_is_own_folder(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
 int port_events_output(const char *path, char absolute[PORT_EVENTS_PATH_BYTES])
 {
 	char real[PATH_MAX];
+	struct stat status;
 
 	if (mkdir(path, 0777) && errno != EEXIST)
+		return -errno;
+	if (stat(path, &status))
+		return -errno;
+	if (!S_ISDIR(status.st_mode))
+		return -ENOTDIR;
+	if (access(path, W_OK | X_OK))
 		return -errno;
 	if (!realpath(path, real))
 		return -errno;
@@ -78,6 +103,7 @@ static void become(const char *folder, char **argv, int told)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL); /* which port_init ignores */
 	if (!setenv("BW_EVENTS", folder, 1))
 		execvp(argv[0], argv);
 	failed = errno;

@@ -11,6 +11,7 @@
 #include "port/windows/port_win32_errno.h"
 
 #define PREFIX "bw-events-"
+#define CHANGE_AT_HIGH 0x40000001 /* behind the byte by which a file is held */
 
 enum { COMMAND_BYTES = 32768, FOLDERS_TRIED = 1000 };
 
@@ -34,9 +35,23 @@ int port_events_list(const char *folder, port_events_name *name, void *sink)
 	return err;
 }
 
+int port_events_change(const struct port_events_file *file)
+{
+	OVERLAPPED at = { .OffsetHigh = CHANGE_AT_HIGH };
+
+	return LockFileEx((HANDLE)file->handle, LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, &at) ? 0 : win32_errno_of(GetLastError());
+}
+
 int port_events_remove_folder(const char *path)
 {
 	return RemoveDirectoryA(path) ? 0 : win32_errno_of(GetLastError());
+}
+
+bool port_events_is_own_folder(const char *path)
+{
+	DWORD attributes = GetFileAttributesA(path); /* a user's folder of temporary files is that user's own */
+
+	return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) && !(attributes & FILE_ATTRIBUTE_REPARSE_POINT);
 }
 
 int port_events_output(const char *path, char absolute[PORT_EVENTS_PATH_BYTES])

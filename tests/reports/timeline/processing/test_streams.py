@@ -137,6 +137,23 @@ def test_numbers_that_came_with_events_are_columns(
     assert "data_0" not in track_of_stream("here", "it", stream, "monotonic", None)[0].columns
 
 
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"path": "./a\0b"}, r"'\./a\\x00b': no name of a file"),
+        (
+            {"path": "./threads", "clock": "realtime", "tai_utc_s": 10**10},
+            "must be from -3600 to 3600, found 10000000000",
+        ),
+    ],
+)
+def test_values_that_nothing_can_be_computed_with_are_refused(
+    recorded: tuple[Path, dict[str, range]], keys: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(RecordError, match=says):
+        call("streams", context_of(recorded[0]), node="here", **keys)
+
+
 def test_what_has_no_clock_is_refused(recorded: tuple[Path, dict[str, range]], tmp_path: Path) -> None:
     stream = stream_of(recorded[0] / "threads")
     with pytest.raises(RecordError, match=r"events-probe: clock monotonic: no reading"):
