@@ -15,6 +15,7 @@ import numpy as np
 
 from reports.timeline.event_stream_file import read_event_streams
 from tests.patience import HANG_S, wait_until
+from tests.traffic_gen.events.recording import recorder
 
 
 def _record(tool: str, output: Path, *program: str, code: int) -> str:
@@ -37,6 +38,25 @@ def test_what_a_program_prints_without_standard_streams_is_in_no_ring(
     assert np.array_equal(np.sort(stream.tag), np.arange(1000))
 
 
+def test_a_program_has_no_more_open_files_than_without(tool: str, probe: str, tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    page.write_bytes(bytes(4096))
+
+    def names(environment: dict[str, str]) -> list[str]:
+        with (
+            page.open("r+b") as stdin,
+            subprocess.Popen([probe, "until-killed"], stdin=stdin, env=environment) as program,
+        ):
+            wait_until(lambda: page.read_bytes()[:8] != bytes(8), "the program runs")
+            found = sorted(each.name for each in Path(f"/proc/{program.pid}/fd").iterdir())
+            program.kill()
+        page.write_bytes(bytes(4096))
+        return found
+
+    with recorder(tool, tmp_path / "output") as (_, environment):
+        assert names(environment) == names(dict(os.environ))
+
+
 def test_a_program_with_a_small_limit_of_file_size_runs(tool: str, probe: str, tmp_path: Path) -> None:
     said = _record(tool, tmp_path, "sh", "-c", 'ulimit -f 100; "$0" count 5; echo "ended $?"', probe, code=4)
     assert "ended 0" in said
@@ -57,11 +77,11 @@ def test_a_program_goes_on_with_its_points_off_where_nothing_can_be_written(
     page.write_bytes(bytes(4096))
     record = f"mount -t tmpfs -o nr_inodes=1 none {output} && exec {tool} record --output {output}"
     command = ["unshare", "--mount", "sh", "-c", record]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
-        assert recorder.stdout
-        assert recorder.stderr
-        name, _, folder = recorder.stdout.readline().strip().partition("=")
-        recorder.send_signal(signal.SIGSTOP)  # until the test has the program's rings open
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        name, _, folder = process.stdout.readline().strip().partition("=")
+        process.send_signal(signal.SIGSTOP)  # until the test has the program's rings open
         with (
             page.open("r+b") as stdin,
             subprocess.Popen(
@@ -71,9 +91,9 @@ def test_a_program_goes_on_with_its_points_off_where_nothing_can_be_written(
             wait_until(lambda: any(events_memory.glob("*/*.rings")), "the program has rings")
             with next(events_memory.glob("*/*.rings")).open("rb") as file:
                 rings = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            recorder.send_signal(signal.SIGCONT)
-            said = recorder.stderr.read()
-            assert recorder.wait(HANG_S) == 5
+            process.send_signal(signal.SIGCONT)
+            said = process.stderr.read()
+            assert process.wait(HANG_S) == 5
             assert program.poll() is None
             program.kill()
     assert "No space left on device" in said

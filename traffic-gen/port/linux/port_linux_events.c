@@ -119,19 +119,6 @@ static int map(struct port_events_file *file)
 	return file->address == MAP_FAILED ? -errno : 0;
 }
 
-/* A program that was started without some of its standard streams goes on without: what it prints must not get into the file. */
-static int above_standard_streams(int handle)
-{
-	int above, err;
-
-	if (handle > STDERR_FILENO)
-		return handle;
-	above = fcntl(handle, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	err = above < 0 ? -errno : above;
-	close(handle);
-	return err;
-}
-
 /* All the room now: a page that cannot be had later would end the program, as would a file beyond the limit of its size. */
 static int reserve_room(int handle, size_t size_bytes)
 {
@@ -151,20 +138,16 @@ int port_events_create(const char *folder, size_t size_bytes, struct port_events
 	file->handle = mkostemp(path, O_CLOEXEC);
 	if (file->handle < 0)
 		return -errno;
-	file->handle = above_standard_streams((int)file->handle);
-	if (file->handle < 0) {
-		unlink(path);
-		return (int)file->handle;
-	}
 	err = reserve_room((int)file->handle, size_bytes);
 	if (!err && flock((int)file->handle, LOCK_SH | LOCK_NB))
 		err = -errno;
 	if (!err)
 		err = map(file);
-	if (err) {
+	/* The map keeps the lock: a program has no descriptor more than without, not even where one of its standard streams is closed. */
+	close((int)file->handle);
+	file->handle = -1;
+	if (err)
 		unlink(path);
-		close((int)file->handle);
-	}
 	return err;
 }
 
