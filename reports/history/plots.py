@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small figures of series: a mark a run, oldest first, with the change or the baseline drawn in.
 
-Runs before are round and hollow, those after filled squares: the figure does not need its colours.
+Runs before are round and hollow, those after filled squares: the figure does not need its colours. A run far
+from the others is a triangle at the edge with its value, so that it does not flatten them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from reports.history.advice import AdvisedLevel, BeyondBaseline, SeriesChange
 from reports.record.measurement import Number
@@ -18,6 +20,9 @@ _WIDTH, _HEIGHT = 320.0, 118.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 312.0, 8.0, 94.0
 _PAD = 0.06
 _HALF_MARK = 2.3
+_NEIGHBOURS = 5
+_FAR_RANGES = 5
+"""As the axes of trends (dashboards/trends/web/scale.js)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ def figure_change(name: str, change: SeriesChange) -> str:
     """Return the runs before and after a change, their medians, and the range in which it lies, as SVG."""
     count = len(change.values)
     begin = max(0, count - change.after.runs)
-    frame = _frame(change.values)
+    frame = _frame(change.values, (change.before.median, change.after.median))
     earliest = max(0, count - change.after_most) - 0.5
     latest = max(0, count - change.after_least) - 0.5
     ink = "type1" if change.kind == "regression" else "type2"
@@ -52,8 +57,11 @@ def figure_change(name: str, change: SeriesChange) -> str:
     parts += _level(frame, change.before, -0.5, begin - 0.5, "muted", dashed=True)
     parts += _level(frame, change.after, begin - 0.5, count - 0.5, ink, dashed=False)
     parts.append(_rule(frame, begin - 0.5))
-    parts += [_round(frame, run, value) for run, value in enumerate(change.values[:begin])]
-    parts += [_square(frame, run, value, ink) for run, value in enumerate(change.values[begin:], begin)]
+    for run, value in enumerate(change.values):
+        if not frame.low <= value <= frame.high:
+            parts.append(_beyond(frame, run, value, change.unit))
+        else:
+            parts.append(_round(frame, run, value) if run < begin else _square(frame, run, value, ink))
     levels = f"{_text(change.before.median, change)} before, {_text(change.after.median, change)} after"
     description = f"Medians: {levels}. The change is most likely {change.after.runs} runs from the right."
     return _svg(name, frame, change.unit, f"{change.kind}: {change.series}", description, parts)
@@ -61,11 +69,13 @@ def figure_change(name: str, change: SeriesChange) -> str:
 
 def figure_beyond(name: str, value: BeyondBaseline) -> str:
     """Return the runs of a baseline and the one that lies beyond all of them, as SVG."""
-    frame = _frame(value.values)
+    frame = _frame(value.values, (value.baseline.median, value.value))
     last = len(value.values) - 1
     ink = "type1" if value.side == "worse" else "type2"
     parts = _level(frame, value.baseline, -0.5, last - 0.5, "muted", dashed=True)
-    parts += [_round(frame, run, one) for run, one in enumerate(value.values[:last])]
+    for run, one in enumerate(value.values[:last]):
+        inside = frame.low <= one <= frame.high
+        parts.append(_round(frame, run, one) if inside else _beyond(frame, run, one, value.unit))
     parts.append(_square(frame, last, value.value, ink))
     description = (
         f"Baseline: median {_text(value.baseline.median, value)}; this run: {_text(value.value, value)}."
@@ -73,10 +83,22 @@ def figure_beyond(name: str, value: BeyondBaseline) -> str:
     return _svg(name, frame, value.unit, f"{value.side}: {value.series}", description, parts)
 
 
-def _frame(values: Sequence[Number]) -> _Frame:
-    low, high = float(min(values)), float(max(values))
+def _frame(values: Sequence[Number], shown: Sequence[Number]) -> _Frame:
+    """Return where values lie; a frame need not have those far from medians of neighbours and `shown`."""
+    core = [*_medians(values), *map(float, shown)]
+    far = (max(core) - min(core)) * _FAR_RANGES
+    near = [float(value) for value in values if not far or min(core) - far <= value <= max(core) + far]
+    low, high = min(*near, *core), max(*near, *core)
     pad = (high - low) * _PAD or abs(high) * _PAD or 1.0
     return _Frame(len(values), low - pad, high + pad)
+
+
+def _medians(values: Sequence[Number]) -> list[float]:
+    """Return the median of each value and its neighbours; the values where they are too few."""
+    if len(values) < _NEIGHBOURS:
+        return [float(value) for value in values]
+    firsts = range(len(values) - _NEIGHBOURS + 1)
+    return [float(median(values[first : first + _NEIGHBOURS])) for first in firsts]
 
 
 def _level(
@@ -116,6 +138,19 @@ def _round(frame: _Frame, run: int, value: Number) -> str:
 def _square(frame: _Frame, run: int, value: Number, ink: str) -> str:
     place = f'x="{frame.x(run) - _HALF_MARK:.1f}" y="{frame.y(value) - _HALF_MARK:.1f}"'
     return f'<rect {place} width="{2 * _HALF_MARK}" height="{2 * _HALF_MARK}" fill="var(--{ink})"/>'
+
+
+def _beyond(frame: _Frame, run: int, value: Number, unit: str) -> str:
+    """Return a triangle at the edge, and the value beside it, towards the middle."""
+    x, low = frame.x(run), value < frame.low
+    edge, base = (_BOTTOM - 1, _BOTTOM - 7) if low else (_TOP + 1, _TOP + 7)
+    left = x < (_LEFT + _RIGHT) / 2
+    place = f'x="{x + 6 if left else x - 6:.1f}" y="{_BOTTOM - 2 if low else _TOP + 8}"'
+    text = html.escape(format_value(value, unit, 4))
+    return (
+        f'<path d="M{x:.1f} {edge}L{x - 4:.1f} {base}H{x + 4:.1f}Z" fill="var(--ink)"/>'
+        f'<text {place} text-anchor="{"start" if left else "end"}">{text}</text>'
+    )
 
 
 def _text(value: Number, what: SeriesChange | BeyondBaseline) -> str:

@@ -132,6 +132,41 @@ static void test_a_duplicate_is_no_sample(void)
 	account_close(&account);
 }
 
+/* A message of slot 5, so late by the producer's clock, which is ahead of ours: is it counted, and measured? */
+static void take_by_line(bool valid, int64_t received_late_ns, unsigned int counted, unsigned int measured)
+{
+	enum { AHEAD_NS = 3000000 };
+	const struct frame_header header = { .sequence = 5 };
+	const int64_t due_tai_ns = START_TAI_NS + 5 * stream.period_ns - AHEAD_NS;
+	const struct twoway_line line = { .valid = valid, .at_local_ns = due_tai_ns, .offset_ns = AHEAD_NS };
+	const struct arrival arrival = { .now_tai_ns = due_tai_ns + received_late_ns };
+	const struct arrival honest = { .now_tai_ns = due_tai_ns };
+	struct clockline clock;
+
+	clockline_init(&clock);
+	clockline_publish(&clock, &line);
+	memset(&hostile, 0, sizeof(hostile));
+	CHECK_INT(account_open(&account, &plan, &stream, &clock, NULL, 0), 0);
+	account_take(&account, &header, &arrival, &hostile);
+	CHECK_INT(tally_get(&account.received), counted);
+	CHECK_INT(histogram_count(account.received_minus_scheduled), measured);
+	CHECK_INT(tally_get(&account.invalid_samples), counted - measured);
+	CHECK_INT(tally_get(&hostile.stale), 1 - counted);
+	account_take(&account, &header, &honest, &hostile); /* what was not counted leaves its slot free */
+	CHECK_INT(tally_get(&account.received), 1);
+	CHECK_INT(tally_get(&account.duplicates), counted);
+	account_close(&account);
+}
+
+/* Before it was sent, by more than any clock error, no message arrives; without a line nobody can say so. */
+static void test_a_message_that_arrives_impossibly_early_is_stale(void)
+{
+	take_by_line(true, -1000 * MS, 1, 1);
+	take_by_line(true, -1000 * MS - 1, 0, 0);
+	take_by_line(true, -3600000 * MS, 0, 0);
+	take_by_line(false, -1000 * MS - 1, 1, 0);
+}
+
 int main(void)
 {
 	test_a_latency_is_split_where_the_message_was_sent();
@@ -139,5 +174,6 @@ int main(void)
 	test_a_lateness_that_cannot_be_said_is_no_sample();
 	test_which_slots_count();
 	test_a_duplicate_is_no_sample();
+	test_a_message_that_arrives_impossibly_early_is_stale();
 	return check_result();
 }

@@ -76,7 +76,7 @@ def test_a_time_service_that_is_not_there_is_a_missing_capability(lab: Lab, tmp_
     environment = {"BWTIME_PAGE": str(tmp_path / "none")}
     recv = lab.recv(plan.write(tmp_path / "plan.toml"), environment=environment)
     assert recv.process.wait(HANG_S) == 3
-    assert '[consumer]: clock "timeservice": no service' in recv.errors()
+    assert '[consumer]: clock "timeservice": no service: bw-timed does not run' in recv.errors()
 
 
 def test_an_unknown_clock_is_bad_input(lab: Lab, tmp_path: Path) -> None:

@@ -55,6 +55,9 @@ static void test_told(void)
 	struct waiter waiter;
 
 	CHECK_INT(waiter_open(&waiter, true), 0);
+	CHECK(waiter_is_seen(waiter_own_pid()));
+	CHECK(!waiter_is_seen(0));
+	CHECK(!waiter_is_seen(INT32_MAX));
 	for (size_t i = 0; i < sizeof(EVENTS) / sizeof(EVENTS[0]); i++) {
 		CHECK_INT(waiter_wait_socket(&waiter, after_ns(NS_PER_MS), PORT_SOCKET_NONE), WAIT_TIME);
 		CHECK_INT(waiter_tell(waiter_own_pid(), EVENTS[i]), 0);

@@ -70,4 +70,7 @@ int64_t waiter_own_pid(void);
 /** Tell the waiter of another process: WAIT_END, WAIT_HOLD or WAIT_LISTEN. @return 0; -ESRCH: there is none; -EPERM; or -errno */
 int waiter_tell(int64_t pid, enum wait_event event);
 
+/** Whether another process that has a waiter is seen from here; one of another container is not. */
+bool waiter_is_seen(int64_t pid);
+
 #endif

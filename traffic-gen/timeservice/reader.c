@@ -45,7 +45,7 @@ static int open_failure(struct bwtime *handle, int err)
 {
 	switch (err) {
 	case -ENOENT:
-		return refuse(handle, BWTIME_NO_SERVICE, "no service: there is no page");
+		return refuse(handle, BWTIME_NO_SERVICE, "no service: bw-timed does not run, there is no page");
 	case -EMSGSIZE:
 		return refuse(handle, BWTIME_BAD_PAGE, "the file is too short to be a page");
 	case -EPERM:
@@ -207,6 +207,14 @@ static int refresh(struct bwtime *handle, uint64_t ticks)
 
 /* ---- a reading --------------------------------------------------------------------------------------------------- */
 
+/* A service that runs publishes on, be it that it has no time. */
+static const char *why_too_old(const struct timepage_line *line)
+{
+	return line->state == TIMEPAGE_ENDED ? "the service has ended, and what it published last is too old" :
+	       timepage_ends_at_leap(line)   ? timepage_reason_name(TIMEPAGE_REASON_LEAP) :
+					       "bw-timed was killed or hangs: what it published last is too old";
+}
+
 /* Time by the copy that is there: of a counter within it, or behind its beginning by little. */
 static int read_copy(struct bwtime *handle, uint64_t ticks, int64_t *line_utc_ns)
 {
@@ -218,8 +226,7 @@ static int read_copy(struct bwtime *handle, uint64_t ticks, int64_t *line_utc_ns
 		return 0;
 	}
 	if ((int64_t)distance >= 0)
-		return refuse(handle, BWTIME_NO_SYNC, timepage_ends_at_leap(&handle->line) ?
-			      timepage_reason_name(TIMEPAGE_REASON_LEAP) : "what the service published last is too old");
+		return refuse(handle, BWTIME_NO_SYNC, why_too_old(&handle->line));
 	if (!handle->usable)
 		return refuse(handle, BWTIME_NO_SYNC, "what the service published was too old already");
 	if (0 - distance > BEHIND_MAX_TICKS || fixed_mul(0 - distance, handle->line.settled_mult) > (uint64_t)BEHIND_MAX_NS)

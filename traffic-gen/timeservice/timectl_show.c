@@ -12,6 +12,7 @@
 #include "base/time_units.h"
 #include "port/port_clock.h"
 #include "port/port_timeservice.h"
+#include "port/port_wait.h"
 #include "timeservice/ntp_exchange.h"
 
 enum { DAYS_TEXT_BYTES = 64 };
@@ -43,6 +44,7 @@ int timectl_read(struct timectl *ctl, const char *path)
 		snprintf(ctl->why, sizeof(ctl->why), "%.160s: %.80s", name, *why ? why : "no service has written to it");
 		return err;
 	}
+	ctl->process_seen = waiter_is_seen((int64_t)ctl->status.pid);
 	ctl->now_ticks = port_counter_read();
 	ctl->synchronised = (ctl->line.state == TIMEPAGE_SYNCHRONISED || ctl->line.state == TIMEPAGE_HOLDOVER ||
 			     ctl->line.state == TIMEPAGE_ENDED) &&
@@ -141,6 +143,7 @@ static void tracking_json(const struct timectl *ctl)
 	json_uint(&json, "counter_hz", ctl->status.counter_hz);
 	json_bool(&json, "holding", ctl->status.holding != 0);
 	json_uint(&json, "pid", ctl->status.pid);
+	json_bool(&json, "process_seen", ctl->process_seen);
 	json_string(&json, "version", ctl->status.version);
 	json_object_close(&json);
 	json_line_end(&json);
@@ -160,6 +163,9 @@ void timectl_tracking(const struct timectl *ctl, bool json)
 	printf("Stratum         : %d\n", ctl->line.stratum);
 	printf("State           : %s%s%s%s%s\n", timepage_state_name(ctl->line.state), ctl->line.reason ? ", " : "",
 	       ctl->line.reason ? timepage_reason_name(ctl->line.reason) : "", status->text[0] ? ": " : "", status->text);
+	if (!ctl->process_seen && ctl->line.state != TIMEPAGE_ENDED)
+		printf("Service         : dead: no bw-timed with process number %" PRIu64 " is seen here; last heard %.1f seconds ago\n",
+		       status->pid, ago_s(ctl, ctl->line.base_ticks));
 	if (ctl->line.mult)
 		printf("Ref time (UTC)  : %s\n", utc_text(ctl->line.base_utc_ns, text));
 	if (ctl->synchronised) {

@@ -15,6 +15,7 @@ struct timectl {
 	struct timepage_line line;
 	struct timepage_status status;
 	uint64_t now_ticks;
+	bool process_seen;     /* the service's process, from here: waiter_is_seen() */
 	bool synchronised;     /* there is a time right now */
 	int64_t utc_ns;        /* then: it, how far the truth may be below and above it, and its U */
 	int64_t low_ns, high_ns, u_ns;

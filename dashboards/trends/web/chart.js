@@ -8,8 +8,8 @@ const REACH_PIXELS = 60;
 class Chart {
   /**
    * options: small, height, unit, label (text for a reader without the picture), tickText(value), log ('auto',
-   * true, false), range ([low, high] to be inside), held ([low, high] that the axis does not pass: values beyond are
-   * marked at its edge), lines() (what to draw, made anew when filters change), events(),
+   * true, false), range ([low, high] to be inside), held ([low, high] that the axis does not pass; left out: as
+   * heldAxis says; values beyond are marked at its edge), lines() (what to draw, made anew when filters change), events(),
    * describe(run, chart) (what the tooltip says), drawMore(context, chart, toX, toY).
    * A line: {name, runs, ys, ink, dash, width, splits, band, codes, limits, keys, markers, primary}.
    */
@@ -146,7 +146,7 @@ class Chart {
     if (!line.dots) drawLine(context, line, rows, toX, toY, style);
     if (line.primary && !options.small && !options.plainLimits) drawLevels(context, line, toX, toY, plot);
     if (line.primary) drawMarkers(context, line, rows, toX, toY, style);
-    if (options.held) drawBeyond(context, this, line, rows);
+    drawBeyond(context, this, line, rows);
   }
 
   _paintNothing(context) {
@@ -156,27 +156,23 @@ class Chart {
     context.fillText('no value', this.plot.left + this.plot.width / 2, this.plot.top + this.plot.height / 2);
   }
 
-  /** Return the scale for the values in view, limits and bands with them. */
+  /** Return the scale for the values in view, limits and bands with them; note what it does not pass in `held`. */
   _scale(rows) {
-    let [low, high] = this.options.range || [Infinity, -Infinity];
-    let least = Infinity;
-    const see = (values, [first, last]) => {
-      for (let row = first; row < last; row++) {
-        const value = values[row];
-        if (value < low) low = value;
-        if (value > high) high = value;
-        if (value > 0 && value < least) least = value;
-      }
-    };
-    this.lines.forEach((line, index) => {
-      for (const values of [line.ys, ...(line.limits || [])]) see(values, rows[index]);
-      if (line.band && !this.options.small) see(line.band[1], rows[index]);
+    const { log, held, range, small } = this.options;
+    const seen = (values, [first, last]) => Array.from(values.slice(first, last)).filter(Number.isFinite);
+    const pinned = [...(range || [])];
+    const values = this.lines.map((line, index) => {
+      for (const limits of line.limits || []) pinned.push(...extent([seen(limits, rows[index])]).filter(Number.isFinite));
+      return seen(line.ys, rows[index]);
     });
-    const { log, held } = this.options;
-    if (held) [low, high] = [Math.max(low, held[0]), Math.min(high, held[1])];
-    const wanted = typeof log === 'function' ? log() : log;
-    if (wanted && least < Infinity && low >= 0) return scaleAround(least, Math.max(high, least), true);
-    return scaleAround(low, high, false);
+    const bands = this.lines.map((line, index) => (line.band && !small ? seen(line.band[1], rows[index]) : []));
+    const positive = (list) => list.filter((value) => value > 0);
+    const all = [...values, ...bands, pinned];
+    const wanted = (typeof log === 'function' ? log() : log) && extent(all)[0] >= 0 && extent(all)[1] > 0;
+    const usable = (list) => (wanted ? positive(list) : list);
+    this.held = held || heldAxis([...values, ...bands].map(usable), usable(pinned), wanted);
+    const [low, high] = extent(all.map(usable));
+    return scaleAround(Math.max(low, this.held[0]), Math.min(high, this.held[1]), wanted);
   }
 
   /** Return the run nearest to a place of the pointer, -1 where there is none. */

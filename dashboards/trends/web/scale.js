@@ -7,6 +7,10 @@ const DAY_TICKS = [1, 2, 7, 14];
 const MONTH_TICKS = [1, 3, 6, 12, 24, 60];
 /** Margins as shares of the limit that an axis shows, as reports/page/margins.py does: one fail flattens no passes. */
 const SHARES_SHOWN = [-0.5, 1];
+/** An axis is made from medians of so many neighbours: one extreme run, or two in a row, do not flatten the others. */
+const NEIGHBOURS = 5;
+/** Values farther from these medians than so many times their range are marked at the edge. */
+const FAR_RANGES = 5;
 
 /** A vertical axis; `log` shows values above zero only. */
 class ValueScale {
@@ -39,6 +43,42 @@ function scaleAround(low, high, log) {
   }
   const room = (high - low || Math.abs(high) || 1) * 0.08;
   return new ValueScale(low - room, high + room, false);
+}
+
+/**
+ * Return `[low, high]` that an axis need not pass, infinite where no value is far from the others.
+ *
+ * lines: values of each line, finite, in the order of the runs; pinned: values that the axis shows in any case.
+ */
+function heldAxis(lines, pinned, log) {
+  const at = log ? Math.log : Number;
+  const [low, high] = extent([...lines.map(mediansOfNeighbours), pinned].map((values) => values.map(at)));
+  const far = (high - low) * FAR_RANGES;
+  const near = lines.map((values) => values.filter((value) => at(value) >= low - far && at(value) <= high + far));
+  const [shownLow, shownHigh] = extent([...near, pinned]);
+  const [least, greatest] = extent(lines);
+  if (!(far > 0)) return [-Infinity, Infinity];
+  return [least < shownLow ? shownLow : -Infinity, greatest > shownHigh ? shownHigh : Infinity];
+}
+
+function mediansOfNeighbours(values) {
+  if (values.length < NEIGHBOURS) return values;
+  return values.map((_, place) => {
+    const first = Math.min(Math.max(0, place - (NEIGHBOURS >> 1)), values.length - NEIGHBOURS);
+    return values.slice(first, first + NEIGHBOURS).sort((a, b) => a - b)[NEIGHBOURS >> 1];
+  });
+}
+
+/** Return the least and the greatest of lists of values. */
+function extent(lists) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const values of lists) {
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  return [low, high];
 }
 
 function linearTicks(low, high, most) {

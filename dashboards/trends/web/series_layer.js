@@ -162,24 +162,26 @@ function drawMarker(context, x, y, code, style) {
 /** Draw a triangle at the edge for each value beyond the axis, with its number where there is room. */
 function drawBeyond(context, chart, line, [first, last]) {
   const { plot, options, toX, font } = chart;
-  const [low, high] = options.held;
-  context.font = `11px ${font}`;
+  const [low, high] = chart.held;
+  context.font = `${options.small ? 10 : 11}px ${font}`;
   context.textAlign = 'left';
   context.textBaseline = 'middle';
   let free = -Infinity;
   for (let row = first; row < last; row++) {
     const value = line.ys[row];
-    if (!(value < low || value > high)) continue;
+    const upper = line.band && !options.small ? line.band[1][row] : value; // with U
+    if (!(value < low || value > high || upper > high)) continue;
     const down = value < low ? 1 : -1;
     const x = toX(line.xs[row]);
     const edge = down > 0 ? plot.top + plot.height + 3 : plot.top - 3;
-    context.fillStyle = ink('fail');
+    const outcome = OUTCOMES[line.codes?.[row] ?? 0];
+    context.fillStyle = ink(outcome === 'pass' ? line.ink || 'ink' : outcome);
     context.beginPath();
     context.moveTo(x, edge);
     context.lineTo(x - 5, edge - 8 * down);
     context.lineTo(x + 5, edge - 8 * down);
     context.fill();
-    const text = options.tickText(value);
+    const text = value < low || value > high ? options.tickText(value) : `with U ${options.tickText(upper)}`;
     const width = context.measureText(text).width;
     const start = x + 8 + width < plot.left + plot.width ? x + 8 : x - 8 - width;
     if (start < free) continue;

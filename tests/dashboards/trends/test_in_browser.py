@@ -233,6 +233,83 @@ def test_one_extreme_run_does_not_flatten_the_others(
     assert drawn[0] == drawn[1] != 0
 
 
+TEXTS_OF = """(selector => { const c = [...document.querySelectorAll(selector)].at(-1);
+  return written.filter(([canvas]) => canvas === c).map(([, text]) => text); })"""
+NOTED = """window.written = []; const fill = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+  written.push([this.canvas, text]); fill.call(this, text, ...place); };
+"""
+"""Notes each text that a canvas gets."""
+DURATION = "#health .cell:nth-child(6) canvas"
+
+
+@pytest.mark.parametrize(
+    ("selector", "scale", "extreme_ns", "marked"),
+    [
+        ("#sync .large > .chart canvas", "linear", {"value_ns": 4e6}, "4 ms"),
+        ("#sync .large > .chart canvas", "log", {"value_ns": 4e12}, "4000 s"),
+        ("#sync .large > .chart canvas", "linear", {"value_ns": -4e6}, "\N{MINUS SIGN}4 ms"),
+        ("#sync .large > .chart canvas", "linear", {"u_ns": 4e6}, "with U 4.001 ms"),
+        ("#sync .cell canvas", "linear", {"value_ns": 4e6}, "4 ms"),
+        (DURATION, "log", {"duration_ns": 4e6}, "4 ms"),
+    ],
+)
+def test_one_extreme_value_is_marked_and_does_not_flatten_the_others(
+    browser: Browser,
+    shown: dict[str, Any],
+    tmp_path: Path,
+    selector: str,
+    scale: str,
+    extreme_ns: dict[str, float],
+    marked: str,
+) -> None:
+    """The half of the chart without it is drawn the same, however extreme it is; its figure is there."""
+    drawn: list[Any] = []
+    for share in (0.01, 1):
+        changed: dict[str, Any] = json.loads(json.dumps(shown))
+        extreme = {name: ns * share for name, ns in extreme_ns.items()}
+        for one in changed["series"]:
+            if one["measurement"] == "hil_sync":
+                rows = sum(one["runs"][1::2])
+                one["columns"]["limit_upper_ns"] = {"c": 1100}
+                for name, first in (("value_ns", 1000), ("u_ns", 5)):
+                    values = [first + float(n % 7) for n in range(rows)]
+                    one["columns"][name] = _with(extreme.get(name) if rows > 10 else None, values)
+        lengths = [1000.0 + n % 7 for n in range(changed["number_of_runs"])]
+        changed["runs"]["duration_ns"] = _with(extreme.get("duration_ns"), lengths)
+        path = tmp_path / "extreme.html"
+        path.write_text(page_of(changed, NOTED + script()), encoding="utf-8")
+        browser.open(path)
+        browser.value(
+            f"(s => {{ s.value = '{scale}'; s.dispatchEvent(new Event('change')); }})"
+            "([...document.querySelectorAll('#sync select')].find(s => s.value === 'log'))"
+        )
+        browser.value(f"document.querySelector({json.dumps(selector)}).id = 'seen'")
+        browser.box("#seen")
+        drawn.append(browser.value(f"{RIGHT_HALF}('#seen')"))
+    assert drawn[0] == drawn[1] != 0
+    assert marked in browser.value(f"{TEXTS_OF}('#seen')")
+
+
+def _with(extreme: float | None, values: list[float]) -> list[float]:
+    return values if extreme is None else [*values[:2], extreme, *values[3:]]
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3])
+def test_three_runs_at_a_new_level_widen_the_axis(
+    browser: Browser, shown: dict[str, Any], tmp_path: Path, runs: int
+) -> None:
+    changed: dict[str, Any] = json.loads(json.dumps(shown))
+    lengths = [1000.0 + n % 7 for n in range(changed["number_of_runs"])]
+    changed["runs"]["duration_ns"] = [*lengths[:-runs], *[4e6] * runs]
+    path = tmp_path / "level.html"
+    path.write_text(page_of(changed, NOTED + script()), encoding="utf-8")
+    browser.open(path)
+    browser.box(DURATION)
+    texts = browser.value(f"{TEXTS_OF}({json.dumps(DURATION)})")
+    assert ("2 ms" in texts) == (runs == 3), texts
+
+
 def tile_of_regressions(browser: Browser) -> str:
     return next(text for text in browser.texts("#overview .tiles li") if text.startswith("Regressions"))
 

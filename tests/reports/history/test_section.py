@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from reports.errors import RecordError
-from reports.history.advice import ADVICE, AdvisedLevel, find_advice, parse_advice
+from reports.history.advice import ADVICE, AdvisedLevel, SeriesChange, find_advice, parse_advice
 from reports.history.plots import figure_beyond, figure_change
 from reports.history.section import BEYOND_SHOWN, CHANGES_DRAWN, CHANGES_LISTED
 from reports.page.model import gather
 from reports.page.render import render
-from reports.units import NO_VALUE
+from reports.units import NO_VALUE, format_value
 from tests.dashboards.runs import make_run, record
 from tests.reports.sample_advice import BENCH_CHANGE, advice_of, beyond, change
 
@@ -172,6 +172,24 @@ def test_a_figure_of_a_value_beyond() -> None:
     baseline, (value,) = marks(figure_beyond("b", beyond()))
     assert len(baseline) == 20
     assert value < min(baseline)
+
+
+@pytest.mark.parametrize(("place", "extreme"), [(3, 20e9), (37, -20e9)])
+@pytest.mark.parametrize("figure", ["change", "beyond"])
+def test_a_figure_marks_an_extreme_run_and_flattens_no_other(figure: str, place: int, extreme: float) -> None:
+    drawn: list[str] = []
+    for value in (extreme / 100, extreme):
+        shown = change() if figure == "change" else beyond()
+        place = min(place, len(shown.values) - 2)
+        values = (*shown.values[:place], value, *shown.values[place + 1 :])
+        shown = dataclasses.replace(shown, values=values)
+        drawn.append(
+            figure_change("a", shown) if isinstance(shown, SeriesChange) else figure_beyond("a", shown)
+        )
+    few, many = (marks(svg) for svg in drawn)
+    assert few == many
+    assert max(many[0]) - min(many[1]) > 70
+    assert f">{format_value(extreme, 'ns', 4)}</text>" in drawn[1]
 
 
 @pytest.mark.parametrize("values", [(5.0,) * 44, (0.0,) * 44, (-5.0, *([-4.0] * 43))])

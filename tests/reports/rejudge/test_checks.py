@@ -6,13 +6,19 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from bench.verdicts.bench_verify import Way, hash_anew, is_named, list_anew
+from bench.verdicts.bench_verify_fields import change_document, changes_of_fields
 from reports.rejudge.known_delay import SECTIONS, known_delay_discrepancies
 from reports.rejudge.largest_pattern import largest_pattern_discrepancies
 from reports.rejudge.latency import decided
+from reports.rejudge.run import rejudge
+from tests.reports.rejudge.known_delay_run import make_checked_run
 from tests.reports.sample_run import Disturbance, make_run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,8 +31,8 @@ LARGEST = "evidence/daq_replay/largest_pattern"
 # -- the known delay
 
 
-def known_delay(run: Path) -> dict[str, Any]:
-    """Write a check that found 5.2 ms, and return its record."""
+def known_delay(run: Path, u_ns: int = 250_000, outcome: str = "pass", reason: str = "") -> dict[str, Any]:
+    """Write a check that found 5.2 ms, as the bench does, and return its record."""
     rows: list[str] = []
     sections: dict[str, tuple[int, int]] = {}
     for number, (name, latency_ns) in enumerate(zip(SECTIONS, (MS, 6_300_000, 1_200_000), strict=True)):
@@ -38,11 +44,25 @@ def known_delay(run: Path) -> dict[str, Any]:
     (run / DELAY / "sections.json").write_text(json.dumps({"scheduled_tai_ns": sections}))
     text = "\n".join(["scheduled_tai_ns,received_minus_scheduled_ns,lateness_ns", *rows])
     (run / DELAY / "messages.csv").write_text(f"{text}\n")
-    parts = [{"name": "median_with", "kind": "bound", "value": 250_000}]
+    # Of 41 messages, 100 ns apart, the 14th and the 28th enclose the median.
+    values = {"median_without": 700, "median_with": 700, "target_drift": 100_000}
+    values["clock_wander"] = u_ns - sum(values.values())
+    clocks = [
+        {"bound_ns": values["clock_wander"] // 2 - 4_300, "residual_ns": 4_300},
+        {"bound_ns": None, "residual_ns": None},
+    ]
+    answer = {"type": "result", "clocks": clocks, "streams": [{"id": 33, "producer": 3}]}
+    (run / DELAY / "recv.ndjson").write_text(json.dumps(answer) + "\n")
+    parts = [{"name": name, "kind": "bound", "value": value} for name, value in values.items()]
     found = {
+        "schema": "benchwright.known_delay/1",
+        "producers": [3],
         "applied_ns": APPLIED_NS,
         "measured_ns": 5_200_000,
-        "uncertainty": {"expanded": 250_000, "parts": parts},
+        "n": 41,
+        "uncertainty": {"expanded": u_ns, "parts": parts},
+        "outcome": outcome,
+        "reason": reason,
     }
     (run / f"{DELAY}.json").write_text(json.dumps(found))
     return {
@@ -50,8 +70,8 @@ def known_delay(run: Path) -> dict[str, Any]:
         "quantity": "known_delay_error",
         "value": 200_000,
         "n": 41,
-        "limit": {"upper": 250_000, "lower": -250_000},
-        "outcome": "pass",
+        "limit": {"upper": u_ns, "lower": -u_ns},
+        "outcome": outcome,
         "evidence": [{"path": f"{DELAY}.json"}],
     }
 
@@ -76,15 +96,82 @@ def test_a_changed_check_is_named(tmp_path: Path, changes: dict[str, Any], said:
 
 
 def test_a_pass_with_a_u_as_large_as_the_delay_is_named(tmp_path: Path) -> None:
+    record = known_delay(tmp_path, APPLIED_NS, "inconclusive", "it cannot be told from none")
+    assert known_delay_discrepancies(tmp_path, [record]) == ([], 1)
+    problems, _ = known_delay_discrepancies(tmp_path, [record | {"outcome": "pass"}])
+    assert f"BENCH-KNOWN-DELAY: pass, an error of 200000 with U = {APPLIED_NS:g}" in problems
+
+
+@pytest.mark.parametrize(
+    ("way", "value", "said"),
+    [
+        (("producers",), [4], "its producers are [4], the replay had [3]"),
+        (("n",), 42, "n of known_delay.json is 42, the messages say 41"),
+        (("schema",), None, "known_delay.json has no schema"),
+        (("uncertainty", "expanded"), 1, "U is 1, its parts come to 250000"),
+        (("uncertainty", "parts", 0, "value"), 699, "'median_without': 699"),
+        (("uncertainty", "parts", 0, "name"), "median_within", "'median_within': 700"),
+        (("uncertainty", "parts", 0, "kind"), "standard", "a part of U is no bound"),
+    ],
+)
+def test_what_the_check_says_of_itself_is_held_against_its_messages(
+    tmp_path: Path, way: Way, value: Any, said: str
+) -> None:
     record = known_delay(tmp_path)
     file = tmp_path / f"{DELAY}.json"
-    found = json.loads(file.read_text())
-    found["uncertainty"]["parts"][0]["value"] = APPLIED_NS
-    file.write_text(json.dumps(found))
-    record["limit"] = {"upper": APPLIED_NS, "lower": -APPLIED_NS}
+    change_document(file, way, None if value is None else lambda _: value)
     problems, _ = known_delay_discrepancies(tmp_path, [record])
-    assert problems == [f"BENCH-KNOWN-DELAY: pass, an error of 200000 with U = {APPLIED_NS:g}"]
-    assert known_delay_discrepancies(tmp_path, [record | {"outcome": "inconclusive"}]) == ([], 1)
+    assert any(said in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize(
+    ("name", "moments", "said"),
+    [
+        ("without", (-(10**15), 41), "not of its replay"),
+        ("again", (2_000, 10**15), "not of its replay"),
+        ("with", (20, 1_041), "not one behind the other"),
+    ],
+)
+def test_sections_lie_in_the_replay_one_behind_the_other(
+    tmp_path: Path, name: str, moments: tuple[int, int], said: str
+) -> None:
+    record = known_delay(tmp_path)
+    file = tmp_path / DELAY / "sections.json"
+    sections = json.loads(file.read_text())
+    sections["scheduled_tai_ns"][name] = moments
+    file.write_text(json.dumps(sections))
+    problems, _ = known_delay_discrepancies(tmp_path, [record])
+    assert any(said in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize(
+    ("seed", "seen", "found_ns"), [(1, True, APPLIED_NS), (2, False, APPLIED_NS), (3, True, 9 * MS)]
+)
+def test_what_the_first_judge_found_is_found_again(
+    tmp_path: Path, seed: int, seen: bool, found_ns: int
+) -> None:
+    run = make_checked_run(tmp_path, seed, seen=seen, found_ns=found_ns).path
+    assert rejudge(run).problems == ()
+
+
+def test_changes_of_the_check_are_named_where_other_evidence_holds_them(tmp_path: Path) -> None:
+    """By who makes list of files, hashes and seal anew."""
+    sound, key = make_checked_run(tmp_path).path, Ed25519PrivateKey.generate()
+    list_anew(sound)
+    hash_anew(sound, key, "")
+    assert not is_named(sound, None, pages=False)
+    changes = [each for each in changes_of_fields(sound, Random(1)) if each.field.held_by]
+    named = 0
+    for number, change in enumerate(changes):
+        run = tmp_path / str(number)
+        shutil.copytree(sound, run)
+        change.make(run)
+        list_anew(run)
+        hash_anew(run, key, "")
+        named += is_named(run, None, pages=False)
+        shutil.rmtree(run)
+    assert named >= 0.9 * len(changes)
+    assert len(changes) > 30
 
 
 def test_messages_that_say_something_else_are_named(tmp_path: Path) -> None:

@@ -149,12 +149,23 @@ def test_jump_of_the_server_withdraws_the_time_and_then_steps_it(page: Path) -> 
     assert (said["epoch"], round(said["step_ns"] / S_NS)) == (1, 3600)
 
 
+def tracking_text(page: Path) -> str:
+    """Return what `bw-timectl tracking` says to a reader."""
+    argv = [str(local_tool("bw-timectl")), "tracking", "--page", str(page)]
+    return subprocess.run(argv, check=False, capture_output=True, text=True).stdout
+
+
 def test_killed_service_leaves_its_page_to_the_next_one(page: Path) -> None:
     with ToldServer() as server:
         with TimedProcess(page, "--server", server.text, *QUICK) as timed:
             timed.syncs(4)
+            assert timed.ctl("tracking")["process_seen"]
+            assert "dead" not in tracking_text(page)
             timed.kill()
         first = check_true(page)
+        # Its time holds on, with a growing bound; that nobody keeps it is said.
+        assert not timectl(page, "tracking")["process_seen"]
+        assert f"dead: no bw-timed with process number {timed.process.pid} is seen" in tracking_text(page)
         inode = page.stat().st_ino
         time.sleep(0.5)
         assert check_true(page)["bound_ns"] > first["bound_ns"]

@@ -169,3 +169,8 @@ int waiter_tell(int64_t pid, enum wait_event event)
 		return -ESRCH;
 	return kill((pid_t)pid, number) ? -errno : 0;
 }
+
+bool waiter_is_seen(int64_t pid)
+{
+	return pid > 1 && keeps_signal(pid, SIGUSR1);
+}

@@ -172,3 +172,16 @@ int waiter_tell(int64_t pid, enum wait_event event)
 	CloseHandle(handle);
 	return done ? 0 : -EIO;
 }
+
+bool waiter_is_seen(int64_t pid)
+{
+	char name[64];
+	HANDLE handle;
+
+	name_of(name, WAIT_HOLD, (unsigned long)pid);
+	handle = OpenEventA(SYNCHRONIZE, FALSE, name);
+	if (!handle)
+		return GetLastError() == ERROR_ACCESS_DENIED;
+	CloseHandle(handle);
+	return true;
+}
