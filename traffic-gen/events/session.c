@@ -219,6 +219,7 @@ int session_open(const char *folder, const char *program, const struct bw_point_
 	err = session_control(folder, &events->control_file, &events->control);
 	if (err)
 		return err;
+	port_events_keep_map(&events->control_file);
 	err = open_with_control(folder, program, descriptions, count, events, events->control);
 	if (err) {
 		__atomic_store_n(&events->control->refused_errno, -err, __ATOMIC_RELAXED);

@@ -50,6 +50,8 @@ int port_events_publish(const char *folder, const char *name, const char path[PO
 /** Map an existing file, readable and writable. @return 0 or -errno (-EPERM: no regular file) */
 int port_events_open(const char *path, struct port_events_file *file);
 void port_events_close(struct port_events_file *file);
+/** Close a file that was opened, and stay mapped: a program has no descriptor more for it. */
+void port_events_keep_map(struct port_events_file *file);
 /** @return true while the process that made this file, or a child of it, has it mapped @param pid  of that process; 0: not known */
 bool port_events_is_held(const struct port_events_file *file, uint64_t pid);
 /** Hold a file that was opened, as its maker does. @return 0; -EBUSY: another one does; or -errno */

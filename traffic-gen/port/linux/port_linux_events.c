@@ -177,6 +177,12 @@ int port_events_open(const char *path, struct port_events_file *file)
 	return err;
 }
 
+void port_events_keep_map(struct port_events_file *file)
+{
+	close((int)file->handle);
+	file->handle = -1;
+}
+
 void port_events_close(struct port_events_file *file)
 {
 	munmap(file->address, file->size_bytes);

@@ -193,6 +193,12 @@ int port_events_open(const char *path, struct port_events_file *file)
 	return err;
 }
 
+void port_events_keep_map(struct port_events_file *file)
+{
+	CloseHandle((HANDLE)file->handle);
+	file->handle = -1;
+}
+
 void port_events_close(struct port_events_file *file)
 {
 	UnmapViewOfFile(file->address);
