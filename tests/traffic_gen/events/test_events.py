@@ -262,9 +262,11 @@ def test_points_are_turned_on_and_off_while_a_program_runs(tool: str, probe: str
         assert "no point of these names" in unknown.stderr
     stream = _one(read_event_streams(tmp_path / "output"))
     tags = np.sort(stream.tag)
-    assert before_on <= tags[0] <= after_on
-    assert before_off <= tags[-1] <= after_off
-    if not stream.lost:
+    assert before_on <= tags[0]
+    assert tags[-1] <= after_off
+    if not stream.lost:  # a recorder without a processor may have lost the first, or the last
+        assert tags[0] <= after_on
+        assert before_off <= tags[-1]
         assert np.array_equal(tags, np.arange(int(tags[0]), int(tags[-1]) + 1))
 
 
