@@ -9,7 +9,8 @@
  *	signals N          N events, interrupted by as many signals as come, each handler one event
  *	data N             N events with bytes, as many as the tag modulo 150, each byte the tag's lowest
  *	values             a counter, a histogram, an interval
- *	until-killed       events for ever: each number is in the page on stdin once its call has returned
+ *	until-killed       events until it is killed, or who started it has ended: each number is in the page on stdin once its call has
+ *	                   returned
  *	pace N PER_S       N events, evenly, as near as the machine permits
  *	daemon N           closes all that is open, then N events
  */
@@ -25,6 +26,7 @@
 #include <unistd.h>
 #ifndef _WIN32
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #endif
@@ -164,7 +166,7 @@ static void until_killed(void)
 {
 	volatile uint64_t *done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, STDIN_FILENO, 0);
 
-	if (done == MAP_FAILED)
+	if (done == MAP_FAILED || prctl(PR_SET_PDEATHSIG, SIGKILL))
 		exit(5);
 	for (uint64_t i = 0;; i++) {
 		BW_EVENT(number, (int64_t)i);

@@ -8,6 +8,7 @@ import os
 import signal
 import struct
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -172,7 +173,10 @@ def test_a_command_writes_the_histories_of_all_programs(
     streams = _written(tmp_path, _history("probe.handler"))
     pages = [tmp_path / f"page-{number}" for number in range(2)]
     output = tmp_path / "out"
-    with recorder(tool, output, "--streams", str(streams)) as (process, environment):
+    with (
+        recorder(tool, output, "--streams", str(streams)) as (process, environment),
+        ExitStack() as started,
+    ):
         done: list[mmap.mmap] = []
         programs: list[subprocess.Popen[bytes]] = []
         for page in pages:
@@ -180,6 +184,7 @@ def test_a_command_writes_the_histories_of_all_programs(
             with page.open("r+b") as file:
                 done.append(mmap.mmap(file.fileno(), 4096))
                 programs.append(subprocess.Popen([probe, "until-killed"], stdin=file, env=environment))
+                started.callback(programs[-1].kill)
         for times in range(2):
             counts = [struct.unpack("<Q", each[:8])[0] for each in done]
             wait_until(
