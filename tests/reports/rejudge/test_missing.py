@@ -16,7 +16,8 @@ from reports.rejudge.missing import missing_discrepancies
 from reports.rejudge.run import rejudge
 from reports.run.folder import MANIFEST, MEASUREMENTS, RunFolder
 from reports.run.selected import SelectedFile, SelectedSuite
-from tests.reports.sample_run import Disturbance, add_attempt, make_run
+from tests.reports.rejudge.known_delay_run import make_checked_run
+from tests.reports.sample_run import Disturbance, add_attempt
 
 TARGET = "linux-rt"
 REPLAYS = f"evidence/daq_replay/{TARGET}"
@@ -280,33 +281,10 @@ def test_it_is_a_part_of_the_second_judgement(run: Path) -> None:
 
 def test_a_value_that_cannot_be_worked_out_again_is_named(tmp_path: Path) -> None:
     """Without the times of its sections no message of a known-delay check is known to be delayed."""
-    run = make_run(tmp_path)
-    run.update(outcome="pass")
-    records = records_of(run.path)
-    folder = run.path / "evidence/daq_replay/attempt-1"
-    known = json.loads((folder / "known_delay.json").read_text())
-    error_ns, u = known["measured_ns"] - known["applied_ns"], known["uncertainty"]["expanded"]
-    record: Json = like(records[0], "BENCH-KNOWN-DELAY", "known_delay_error", []) | {
-        "statistic": "median",
-        "value": error_ns,
-        "n": 1,
-        "n_required": 1,
-        "limit": {"upper": u, "lower": -u, "source": ""},
-        "uncertainty": {"expanded": 0, "parts": []},
-        "margin": u - abs(error_ns),
-        "evidence": [{"path": "evidence/daq_replay/attempt-1/known_delay.json", "sha256": ""}],
-    }
-    write_records(run.path, [*records, record])
-    (folder / "known_delay").mkdir()
-    rows = [(1, 0), (2, known["measured_ns"]), (3, 0)]
-    text = "scheduled_tai_ns,received_minus_scheduled_ns,lateness_ns\n"
-    (folder / "known_delay/messages.csv").write_text(text + "".join(f"{at},{late},0\n" for at, late in rows))
-    sections = {"without": (1, 2), "with": (2, 3), "again": (3, 4)}
-    (folder / "known_delay/sections.json").write_text(json.dumps({"scheduled_tai_ns": sections}))
-    said_of = (
-        f"measurements.jsonl:{len(records) + 1}: BENCH-KNOWN-DELAY: known_delay_error: could not be worked"
-    )
-    assert rejudge(run.path).contradicted == ()
-    assert not [each for each in rejudge(run.path).problems if said_of in each]
-    (folder / "known_delay/sections.json").unlink()
-    assert [each for each in rejudge(run.path).problems if said_of in each]
+    run = make_checked_run(tmp_path)
+    says = "BENCH-KNOWN-DELAY: known_delay_error: could not be worked"
+    found = rejudge(run.path)
+    assert found.contradicted == ()
+    assert not [each for each in found.problems if says in each]
+    (run.path / "evidence/daq_replay/attempt-1/known_delay/sections.json").unlink()
+    assert [each for each in rejudge(run.path).problems if says in each]
