@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "port/port_clock.h"
@@ -75,23 +76,23 @@ static void set_filters(const struct events_map *map, const struct events_contro
 
 static void set_wanted(const struct events_map *map, struct events_control *control)
 {
-	static char wanted[EVENTS_STREAMS_MAX][EVENTS_WANTED_BYTES]; /* of the thread that opens, or of bw-events: one at a time */
+	uint8_t bits[EVENTS_POINTS_MAX] = { 0 }, triggers[EVENTS_POINTS_MAX] = { 0 };
 	uint32_t streams = map->header.stream_count < control->stream_count ? map->header.stream_count : control->stream_count;
 
-	for (uint32_t stream = 0; stream < streams; stream++)
-		read_wanted(control, stream, wanted[stream]);
-	for (uint32_t point = 0; point < map->header.point_count; point++) {
-		uint8_t bits = 0, triggers = 0;
+	for (uint32_t stream = 0; stream < streams; stream++) {
+		char wanted[EVENTS_WANTED_BYTES];
 
-		for (uint32_t stream = 0; stream < streams; stream++) {
-			if (events_wanted(wanted[stream], &map->descriptions[point]))
-				bits |= (uint8_t)(1U << stream);
+		read_wanted(control, stream, wanted);
+		for (uint32_t point = 0; point < map->header.point_count; point++) {
 			if (events_wanted(control->streams[stream].triggers, &map->descriptions[point]))
-				triggers |= (uint8_t)(1U << stream);
+				triggers[point] |= (uint8_t)(1U << stream);
+			if (events_wanted(wanted, &map->descriptions[point]))
+				bits[point] |= (uint8_t)(1U << stream);
 		}
-		map->triggers[point] = triggers;
-		bits |= triggers;
-		__atomic_store_n(&map->wanted[point], bits, __ATOMIC_RELAXED);
+	}
+	for (uint32_t point = 0; point < map->header.point_count; point++) {
+		map->triggers[point] = triggers[point];
+		__atomic_store_n(&map->wanted[point], (uint8_t)(bits[point] | triggers[point]), __ATOMIC_RELAXED);
 	}
 }
 
@@ -189,17 +190,20 @@ static int fill(const char *folder, const struct bw_point_description *const *de
 static int open_with_control(const char *folder, const char *program, const struct bw_point_description *const *descriptions,
 			     uint32_t count, struct bw_events *events, struct events_control *control)
 {
-	static struct bw_point_description all[EVENTS_POINTS_MAX]; /* as the layout is checked; programs open one after the other */
+	struct bw_point_description *all; /* beside each other, as they are in the file */
 	char made[PORT_EVENTS_PATH_BYTES];
 	int err;
 
 	if (!count || count > EVENTS_POINTS_MAX || !are_distinct(descriptions, count))
 		return -EINVAL;
+	all = calloc(count, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		all[i] = *descriptions[i];
 	set_header(&events->map.header, program, count, control);
-	events->counter_kind = events->map.header.counter_kind;
 	err = events_layout(&events->map.header, all);
+	free(all);
 	if (!err)
 		err = port_events_create(folder, events->map.header.size_bytes, &events->file, made);
 	if (err)

@@ -8,7 +8,6 @@
 
 struct bw_events {
 	struct events_map map;
-	uint32_t counter_kind;
 	struct port_events_file file, control_file;
 	struct events_control *control;
 };

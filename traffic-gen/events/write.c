@@ -8,7 +8,7 @@
 
 static uint64_t now_ticks(const struct bw_events *events)
 {
-	return events->counter_kind == PORT_COUNTER_NONE ? port_events_clock_ns() : port_counter_before();
+	return events->map.header.counter_kind == PORT_COUNTER_NONE ? port_events_clock_ns() : port_counter_before();
 }
 
 /* Take slots of a ring. Returns false where it has no room, which is counted. */
