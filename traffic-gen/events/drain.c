@@ -193,9 +193,9 @@ int drain_move(struct drain *drain, bool skip, uint64_t *slots_out)
 	return err;
 }
 
-static uint64_t now_ticks(const struct drain *drain)
+uint64_t drain_now_ticks(uint32_t counter_kind)
 {
-	return drain->map.header.counter_kind == PORT_COUNTER_NONE ? port_events_clock_ns() : port_counter_read();
+	return counter_kind == PORT_COUNTER_NONE ? port_events_clock_ns() : port_counter_read();
 }
 
 /* Read a clock between two readings of the counter, the closest of several. */
@@ -204,9 +204,9 @@ static struct stream_clock read_clock(const struct drain *drain, enum port_kerne
 	struct stream_clock best = { .clock = clock };
 
 	for (int i = 0; i < CLOCK_READS; i++) {
-		uint64_t before = now_ticks(drain);
+		uint64_t before = drain_now_ticks(drain->map.header.counter_kind);
 		int64_t clock_ns = port_kernel_clock_now_ns(clock);
-		uint64_t after = now_ticks(drain);
+		uint64_t after = drain_now_ticks(drain->map.header.counter_kind);
 
 		if (!i || after - before < best.after_ticks - best.before_ticks) {
 			best.before_ticks = before;

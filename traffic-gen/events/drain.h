@@ -42,6 +42,8 @@ int drain_move(struct drain *drain, bool skip, uint64_t *slots_out);
  * @return 0 or -errno
  */
 int drain_history(struct drain *drain, unsigned int stream, const struct stream_trigger *why, uint64_t *slots_out);
+/** The counter of a kind (enum port_counter_kind), or the clock in its place. */
+uint64_t drain_now_ticks(uint32_t counter_kind);
 /** Write what the clocks show beside the counter. @return 0 or -errno */
 int drain_clocks(struct drain *drain);
 /** Write what counters, histograms and rings have come to. @return 0 or -errno */

@@ -8,6 +8,7 @@
 #include "base/time_units.h"
 #include "events/session.h"
 #include "port/port.h"
+#include "port/port_clock.h"
 
 #define REST ".rest"
 
@@ -160,6 +161,18 @@ static bool is_history(const struct drain *drain, unsigned int stream)
 	return stream < drain->map.header.stream_count && drain->map.header.streams[stream].history;
 }
 
+/* Why a history is written. */
+static struct stream_trigger why_triggered(const struct events_control *control, unsigned int stream)
+{
+	uint64_t ticks = __atomic_load_n(&control->streams[stream].triggered_ticks, __ATOMIC_ACQUIRE);
+
+	if (!ticks)
+		return (struct stream_trigger){ 0, 0, STREAM_CAUSE_END, 0 };
+	if (__atomic_load_n(&control->streams[stream].commanded, __ATOMIC_ACQUIRE))
+		return (struct stream_trigger){ ticks, 0, STREAM_CAUSE_COMMAND, 0 };
+	return (struct stream_trigger){ ticks, control->streams[stream].triggered_tag, STREAM_CAUSE_EVENT, 0 };
+}
+
 /* What a program that ends, or a recording, leaves in the rings of its histories. */
 static int write_last_histories(struct recording *recording, struct drain *drain)
 {
@@ -167,13 +180,10 @@ static int write_last_histories(struct recording *recording, struct drain *drain
 	int err = 0;
 
 	for (unsigned int stream = 0; !err && stream < control->stream_count; stream++) {
-		uint64_t ticks = __atomic_load_n(&control->streams[stream].triggered_ticks, __ATOMIC_ACQUIRE);
-		struct stream_trigger why = { ticks, control->streams[stream].triggered_tag, STREAM_CAUSE_EVENT, 0 };
+		struct stream_trigger why = why_triggered(control, stream);
 
-		if (!is_history(drain, stream) || (!ticks && !control->streams[stream].at_end))
+		if (!is_history(drain, stream) || (why.cause == STREAM_CAUSE_END && !control->streams[stream].at_end))
 			continue;
-		if (!ticks)
-			why = (struct stream_trigger){ 0, 0, STREAM_CAUSE_END, 0 };
 		err = drain_history(drain, stream, &why, &recording->slots);
 		recording->triggers++;
 	}
@@ -187,7 +197,6 @@ static int end_drain(struct recording *recording, int number)
 
 	if (!err)
 		err = write_last_histories(recording, drain);
-
 	if (!err)
 		err = drain_end(drain, &recording->lost, &recording->unfinished);
 	if (err)
@@ -242,8 +251,10 @@ int recording_collect(struct recording *recording, bool last, uint64_t *moved_ou
 	return err;
 }
 
-void recording_trigger(struct events_control *control, uint64_t now_ticks)
+void recording_trigger(struct events_control *control)
 {
+	const uint64_t now_ticks = drain_now_ticks(port_counter_kind());
+
 	for (uint32_t stream = 0; stream < control->stream_count; stream++) {
 		uint64_t none = 0;
 
@@ -257,12 +268,7 @@ void recording_trigger(struct events_control *control, uint64_t now_ticks)
 static int write_one_history(struct recording *recording, uint32_t stream)
 {
 	struct events_control *control = recording->control;
-	bool commanded = __atomic_exchange_n(&control->streams[stream].commanded, 0, __ATOMIC_ACQUIRE);
-	struct stream_trigger why = {
-		.ticks = __atomic_load_n(&control->streams[stream].triggered_ticks, __ATOMIC_ACQUIRE),
-		.tag = commanded ? 0 : control->streams[stream].triggered_tag,
-		.cause = commanded ? STREAM_CAUSE_COMMAND : STREAM_CAUSE_EVENT,
-	};
+	struct stream_trigger why = why_triggered(control, stream);
 	int err = 0;
 
 	for (int i = 0; i < recording->drain_count; i++)
@@ -272,6 +278,7 @@ static int write_one_history(struct recording *recording, uint32_t stream)
 	for (int i = 0; !err && i < recording->drain_count; i++)
 		if (is_history(&recording->drains[i], stream))
 			err = drain_history(&recording->drains[i], stream, &why, &recording->slots);
+	__atomic_store_n(&control->streams[stream].commanded, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&control->streams[stream].triggered_ticks, 0, __ATOMIC_RELEASE);
 	for (int i = 0; i < recording->drain_count; i++)
 		session_set_wanted(&recording->drains[i].map, control);
@@ -308,32 +315,50 @@ int recording_clocks(struct recording *recording)
 	return err;
 }
 
-/* Of a program whose rings were not opened yet, too. */
-static int abandon_one(void *sink, const char *name)
+struct walk {
+	const char *folder;
+	each_rings *each;
+	void *sink;
+};
+
+static int walk_one(void *sink, const char *name)
 {
-	struct recording *recording = sink;
+	const struct walk *walk = sink;
 	char path[PORT_EVENTS_PATH_BYTES];
 	struct port_events_file file;
 	struct events_map map;
 
-	if (!is_rings(name) || snprintf(path, sizeof(path), "%s/%s", recording->folder, name) >= (int)sizeof(path) ||
-	    port_events_open(path, &file))
+	if (!is_rings(name) || snprintf(path, sizeof(path), "%s/%s", walk->folder, name) >= (int)sizeof(path) || port_events_open(path, &file))
 		return 0;
-	if (!events_map_check(file.address, file.size_bytes, &map)) {
-		turn_off(&map);
-		for (uint32_t ring = 0; ring < map.header.stream_count * map.header.ring_count; ring++) {
-			recording->lost += __atomic_load_n(&map.rings[ring].lost, __ATOMIC_RELAXED);
-			recording->uncollected += __atomic_load_n(&map.rings[ring].head, __ATOMIC_RELAXED) -
-						  __atomic_load_n(&map.rings[ring].tail, __ATOMIC_RELAXED);
-		}
-	}
+	if (!events_map_check(file.address, file.size_bytes, &map))
+		walk->each(walk->sink, &map);
 	port_events_close(&file);
 	return 0;
 }
 
+void recording_each(const char *folder, each_rings *each, void *sink)
+{
+	struct walk walk = { folder, each, sink };
+
+	port_events_list(folder, walk_one, &walk);
+}
+
+/* Of a program whose rings were not opened yet, too. */
+static void abandon_one(void *sink, const struct events_map *map)
+{
+	struct recording *recording = sink;
+
+	turn_off(map);
+	for (uint32_t ring = 0; ring < map->header.stream_count * map->header.ring_count; ring++) {
+		recording->lost += __atomic_load_n(&map->rings[ring].lost, __ATOMIC_RELAXED);
+		recording->uncollected +=
+			__atomic_load_n(&map->rings[ring].head, __ATOMIC_RELAXED) - __atomic_load_n(&map->rings[ring].tail, __ATOMIC_RELAXED);
+	}
+}
+
 void recording_abandon(struct recording *recording)
 {
-	port_events_list(recording->folder, abandon_one, recording);
+	recording_each(recording->folder, abandon_one, recording);
 }
 
 static int remove_file(void *sink, const char *name)

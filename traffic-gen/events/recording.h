@@ -37,7 +37,7 @@ int recording_open(struct recording *recording, const struct events_control *con
  */
 int recording_collect(struct recording *recording, bool last, uint64_t *moved_out);
 /** Trigger all histories, as an event may. */
-void recording_trigger(struct events_control *control, uint64_t now_ticks);
+void recording_trigger(struct events_control *control);
 /** Write the histories that are due. @param now_monotonic_ns  CLOCK_MONOTONIC @return 0 or -errno */
 int recording_histories(struct recording *recording, int64_t now_monotonic_ns);
 /** Write the clocks into all streams' files. @return 0 or -errno */
@@ -46,6 +46,11 @@ int recording_clocks(struct recording *recording);
 void recording_abandon(struct recording *recording);
 /** Remove the folder; nothing is collected. */
 void recording_close(struct recording *recording);
+
+/* Called for a program's file of rings, which is whole. */
+typedef void each_rings(void *sink, const struct events_map *map);
+/** Go through the files of rings in the folder of a recording; those that are damaged, or have just gone, are left out. */
+void recording_each(const char *folder, each_rings *each, void *sink);
 
 /** Collect what recordings left whose process was killed, into their own folders, and remove it; what cannot be written stays. @param told  receives a line each */
 void recording_save_killed(FILE *told);

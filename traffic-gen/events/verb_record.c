@@ -12,7 +12,6 @@
 #include "events/streams_file.h"
 #include "events/verbs.h"
 #include "port/port.h"
-#include "port/port_clock.h"
 #include "port/port_wait.h"
 
 #define TOOL "bw-events record"
@@ -117,11 +116,6 @@ static int set_control(const struct arguments *arguments, struct events_control 
 	return names_fit(arguments, control->streams[0].wanted) ? EXIT_DONE : EXIT_BAD_INPUT;
 }
 
-static uint64_t now_ticks(void)
-{
-	return port_counter_kind() == PORT_COUNTER_NONE ? port_events_clock_ns() : port_counter_read();
-}
-
 struct run {
 	int64_t pid;             /* 0: no program, or it has ended */
 	int64_t end_monotonic_ns, kill_monotonic_ns; /* 0: never */
@@ -137,7 +131,7 @@ static void look(struct run *run, struct waiter *waiter, struct events_control *
 	bool ends = event == WAIT_END || event < 0 || (run->end_monotonic_ns && now_monotonic_ns >= run->end_monotonic_ns);
 
 	if (event == WAIT_HOLD)
-		recording_trigger(control, now_ticks());
+		recording_trigger(control);
 	if (run->pid && port_events_ended(run->pid, &run->code)) {
 		run->pid = 0;
 		run->over = true;

@@ -10,7 +10,6 @@
 #include "events/recording.h"
 #include "events/session.h"
 #include "events/verbs.h"
-#include "port/port_clock.h"
 
 enum { PATTERNS_MAX = 256 };
 
@@ -70,34 +69,6 @@ static int open_control(const char *tool, const char *named, char folder[PORT_EV
 	return err ? EXIT_BAD_INPUT : EXIT_DONE;
 }
 
-/* Called for each program's file of rings. */
-typedef void each_program(void *sink, const struct events_map *map);
-
-struct walk {
-	const char *folder;
-	each_program *each;
-	void *sink;
-};
-
-static int walk_one(void *sink, const char *name)
-{
-	const struct walk *walk = sink;
-	size_t length = strlen(name), end = strlen(EVENTS_RINGS_SUFFIX);
-	char path[2 * PORT_EVENTS_PATH_BYTES];
-	struct port_events_file file;
-	struct events_map map;
-
-	if (name[0] == '.' || length <= end || strcmp(name + length - end, EVENTS_RINGS_SUFFIX) != 0)
-		return 0;
-	snprintf(path, sizeof(path), "%s/%s", walk->folder, name);
-	if (port_events_open(path, &file))
-		return 0; /* it has just ended */
-	if (!events_map_check(file.address, file.size_bytes, &map))
-		walk->each(walk->sink, &map);
-	port_events_close(&file);
-	return 0;
-}
-
 struct change {
 	struct events_control *control;
 	const char *pattern_line; /* of one pattern, "+GROUP.NAME\n" */
@@ -121,7 +92,6 @@ static int change_all(const char *tool, const char *folder, struct events_contro
 {
 	static char wanted[EVENTS_WANTED_BYTES], lines[EVENTS_WANTED_BYTES];
 	struct change change = { control, lines, 0, 0 };
-	struct walk walk = { folder, apply, &change };
 	uint32_t generation;
 
 	for (uint32_t stream = 0; stream < control->stream_count; stream++) {
@@ -140,7 +110,7 @@ static int change_all(const char *tool, const char *folder, struct events_contro
 	for (char *line = lines; *line; line += strcspn(line, "\n") + 1)
 		*line = '+';
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* see session_set_wanted */
-	port_events_list(folder, walk_one, &walk);
+	recording_each(folder, apply, &change);
 	printf("%" PRIu64 " points of %d programs, and of those that start from now on\n", change.points, change.programs);
 	if (!change.points && change.programs) {
 		fprintf(stderr, "%s: no point of these names in the programs that run\n", tool);
@@ -217,7 +187,7 @@ int verb_trigger(int argc, char **argv)
 	code = open_control(tool, named, folder, &file, &control);
 	if (code != EXIT_DONE)
 		return code;
-	recording_trigger(control, port_counter_kind() == PORT_COUNTER_NONE ? port_events_clock_ns() : port_counter_read());
+	recording_trigger(control);
 	port_events_close(&file);
 	return EXIT_DONE;
 }
@@ -278,7 +248,6 @@ int verb_show(int argc, char **argv)
 	struct port_events_file file;
 	struct events_control *control;
 	struct json json;
-	struct walk walk = { folder, print_program, &json };
 	int parsed = options_parse(&command, argc, argv, none), code;
 
 	if (parsed < 0)
@@ -287,7 +256,7 @@ int verb_show(int argc, char **argv)
 	if (code != EXIT_DONE)
 		return code;
 	json_init(&json, stdout);
-	port_events_list(folder, walk_one, &walk);
+	recording_each(folder, print_program, &json);
 	port_events_close(&file);
 	return exit_code_if_written(tool, EXIT_DONE);
 }
