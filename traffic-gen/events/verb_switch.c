@@ -119,37 +119,52 @@ static int change_all(const char *tool, const char *folder, struct events_contro
 	return EXIT_DONE;
 }
 
-static int turn(int argc, char **argv, const char *tool, char sign)
+/* A recording that a command line means, open. */
+struct meant {
+	char folder[PORT_EVENTS_PATH_BYTES];
+	struct port_events_file file;
+	struct events_control *control;
+	const char *names[PATTERNS_MAX];
+	int name_count;
+};
+
+/* Read a command line, with names or without. Returns an exit code, or -1: go on; the file is the caller's to close. */
+static int open_meant(const char *tool, const char *usage, const char *about, int names_max, int argc, char **argv, struct meant *meant)
 {
-	const char *named = NULL, *patterns[PATTERNS_MAX];
+	const char *named = NULL;
 	const struct option options[] = {
 		{ "folder", OPTION_TEXT, &named, 0, 0, "FOLDER", "of the recording, as `record` prints it; not needed while one runs", false },
 		{ 0 },
 	};
-	const struct command command = {
-		tool, "NAME... [--folder FOLDER]",
-		"NAME: GROUP or GROUP.NAME, with * and ?. In programs that run, and in those that start from now on.\n"
-		"Exit codes: 0 done; 2 bad input; 3 no recording runs; 4 no program that runs has such a point.\n",
-		options, 1, PATTERNS_MAX,
-	};
-	char folder[PORT_EVENTS_PATH_BYTES];
-	struct port_events_file file;
-	struct events_control *control;
-	int count = options_parse(&command, argc, argv, patterns), code, err;
+	const struct command command = { tool, usage, about, options, names_max ? 1 : 0, names_max };
+	int code;
 
-	if (count < 0)
-		return options_exit_code(count);
-	code = open_control(tool, named, folder, &file, &control);
-	if (code != EXIT_DONE)
+	meant->name_count = options_parse(&command, argc, argv, meant->names);
+	if (meant->name_count < 0)
+		return options_exit_code(meant->name_count);
+	code = open_control(tool, named, meant->folder, &meant->file, &meant->control);
+	return code == EXIT_DONE ? -1 : code;
+}
+
+static int turn(int argc, char **argv, const char *tool, char sign)
+{
+	struct meant meant;
+	int code = open_meant(tool, "NAME... [--folder FOLDER]",
+			      "NAME: GROUP or GROUP.NAME, with * and ?. In programs that run, and in those that start from now on.\n"
+			      "Exit codes: 0 done; 2 bad input; 3 no recording runs; 4 no program that runs has such a point.\n",
+			      PATTERNS_MAX, argc, argv, &meant);
+	int err;
+
+	if (code >= 0)
 		return code;
-	err = port_events_change(&file); /* two who change the list at once would each write back what the other one did not know */
+	err = port_events_change(&meant.file); /* two who change the list at once would each write back what the other one did not know */
 	if (err) {
-		fprintf(stderr, "%s: %s: %s\n", tool, folder, strerror(-err));
-		port_events_close(&file);
+		fprintf(stderr, "%s: %s: %s\n", tool, meant.folder, strerror(-err));
+		port_events_close(&meant.file);
 		return EXIT_FAULT;
 	}
-	code = change_all(tool, folder, control, patterns, count, sign);
-	port_events_close(&file);
+	code = change_all(tool, meant.folder, meant.control, meant.names, meant.name_count, sign);
+	port_events_close(&meant.file);
 	return code;
 }
 
@@ -165,30 +180,16 @@ int verb_off(int argc, char **argv)
 
 int verb_trigger(int argc, char **argv)
 {
-	static const char tool[] = "bw-events trigger";
-	const char *named = NULL, *none[1];
-	const struct option options[] = {
-		{ "folder", OPTION_TEXT, &named, 0, 0, "FOLDER", "of the recording, as `record` prints it; not needed while one runs", false },
-		{ 0 },
-	};
-	const struct command command = {
-		tool, "[--folder FOLDER]",
-		"Have the histories of a recording written, as their triggers do.\n"
-		"Exit codes: 0 done; 2 bad input; 3 no recording runs.\n",
-		options, 0, 0,
-	};
-	char folder[PORT_EVENTS_PATH_BYTES];
-	struct port_events_file file;
-	struct events_control *control;
-	int parsed = options_parse(&command, argc, argv, none), code;
+	struct meant meant;
+	int code = open_meant("bw-events trigger", "[--folder FOLDER]",
+			      "Have the histories of a recording written, as their triggers do.\n"
+			      "Exit codes: 0 done; 2 bad input; 3 no recording runs.\n",
+			      0, argc, argv, &meant);
 
-	if (parsed < 0)
-		return options_exit_code(parsed);
-	code = open_control(tool, named, folder, &file, &control);
-	if (code != EXIT_DONE)
+	if (code >= 0)
 		return code;
-	recording_trigger(control);
-	port_events_close(&file);
+	recording_trigger(meant.control);
+	port_events_close(&meant.file);
 	return EXIT_DONE;
 }
 
@@ -233,30 +234,17 @@ static void print_program(void *sink, const struct events_map *map)
 int verb_show(int argc, char **argv)
 {
 	static const char tool[] = "bw-events show";
-	const char *named = NULL, *none[1];
-	const struct option options[] = {
-		{ "folder", OPTION_TEXT, &named, 0, 0, "FOLDER", "of the recording, as `record` prints it; not needed while one runs", false },
-		{ 0 },
-	};
-	const struct command command = {
-		tool, "[--folder FOLDER]",
-		"The programs of a recording that runs, one JSON object a line: slots handed out, events lost, points that are on.\n"
-		"Exit codes: 0 done; 2 bad input; 3 no recording runs.\n",
-		options, 0, 0,
-	};
-	char folder[PORT_EVENTS_PATH_BYTES];
-	struct port_events_file file;
-	struct events_control *control;
 	struct json json;
-	int parsed = options_parse(&command, argc, argv, none), code;
+	struct meant meant;
+	int code = open_meant(tool, "[--folder FOLDER]",
+			      "The programs of a recording that runs, one JSON object a line: slots handed out, events lost, points that are on.\n"
+			      "Exit codes: 0 done; 2 bad input; 3 no recording runs.\n",
+			      0, argc, argv, &meant);
 
-	if (parsed < 0)
-		return options_exit_code(parsed);
-	code = open_control(tool, named, folder, &file, &control);
-	if (code != EXIT_DONE)
+	if (code >= 0)
 		return code;
 	json_init(&json, stdout);
-	recording_each(folder, print_program, &json);
-	port_events_close(&file);
+	recording_each(meant.folder, print_program, &json);
+	port_events_close(&meant.file);
 	return exit_code_if_written(tool, EXIT_DONE);
 }

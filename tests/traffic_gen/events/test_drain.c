@@ -59,20 +59,26 @@ static void finish(struct events_slot *slots, uint64_t position)
 	slot->commit = events_commit(position, true);
 }
 
-static void test_laps(const char *folder)
+/* Open empty rings of a name; returns their slots. */
+static struct events_slot *opened_rings(const char *folder, const char *name, struct drain *drain)
 {
 	char path[PORT_EVENTS_PATH_BYTES];
-	struct events_slot *slots;
-	uint64_t moved = 0, lost = 0, unfinished = 0;
-	struct drain drain;
 	size_t size_bytes;
 	uint8_t *bytes = made_rings(&size_bytes);
 
-	snprintf(path, sizeof(path), "%s/test.1.0" EVENTS_RINGS_SUFFIX, folder);
+	snprintf(path, sizeof(path), "%s/%s" EVENTS_RINGS_SUFFIX, folder, name);
 	write_file(path, bytes, size_bytes);
 	free(bytes);
-	CHECK_INT(drain_open(&drain, path, folder, ""), 0);
-	slots = events_slots(&drain.map, 0, 0);
+	CHECK_INT(drain_open(drain, path, folder, ""), 0);
+	return events_slots(&drain->map, 0, 0);
+}
+
+static void test_laps(const char *folder)
+{
+	uint64_t moved = 0, lost = 0, unfinished = 0;
+	struct drain drain;
+	struct events_slot *slots = opened_rings(folder, "test.1.0", &drain);
+
 	for (uint64_t position = 0; position < SLOTS; position++)
 		finish(slots, position);
 	drain.map.rings[0].head = SLOTS;
@@ -100,18 +106,10 @@ static void test_laps(const char *folder)
 /* An event whose bytes do not fit into what is read at once is not parted: of one that is cut nothing is moved. */
 static void test_event_of_many_slots(const char *folder)
 {
-	char path[PORT_EVENTS_PATH_BYTES];
-	struct events_slot *slots;
 	uint64_t moved = 0;
 	struct drain drain;
-	size_t size_bytes;
-	uint8_t *bytes = made_rings(&size_bytes);
+	struct events_slot *slots = opened_rings(folder, "test.2.0", &drain);
 
-	snprintf(path, sizeof(path), "%s/test.2.0" EVENTS_RINGS_SUFFIX, folder);
-	write_file(path, bytes, size_bytes);
-	free(bytes);
-	CHECK_INT(drain_open(&drain, path, folder, ""), 0);
-	slots = events_slots(&drain.map, 0, 0);
 	finish(slots, 0);
 	slots[0].size_bytes = 2 * EVENTS_PIECE_BYTES;
 	((struct events_piece *)(void *)&slots[1])->commit = events_commit(1, false);
