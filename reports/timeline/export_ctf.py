@@ -16,7 +16,6 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.errors import RecordError
 from reports.timeline.placed_events import Timeline, Track
 
 MAGIC = 0xC1FC1FC1
@@ -40,8 +39,7 @@ def write_ctf(timeline: Timeline, folder: Path) -> None:
         RecordError: There is no event.
         OSError: It cannot be written.
     """
-    if not len(timeline):
-        raise RecordError(f"{timeline.place}: no event has a place: there is nothing to export")
+    timeline.require_events()
     folder.mkdir(parents=True)
     classes: dict[Schema, dict[str, int]] = {}
     for track in timeline.tracks:

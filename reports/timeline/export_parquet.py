@@ -45,8 +45,7 @@ def write_parquet(timeline: Timeline, folder: Path) -> None:
     """
     require_pyarrow()
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    if not len(timeline):
-        raise RecordError(f"{timeline.place}: no event has a place: there is nothing to export")
+    timeline.require_events()
     kinds = _kinds(timeline, arrow)
     about = {"place": timeline.place, "axis": timeline.axis, "axis_by": timeline.by}
     about["tai_utc_s"] = str(timeline.tai_utc_s)

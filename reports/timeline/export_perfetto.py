@@ -26,7 +26,6 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.errors import RecordError
 from reports.timeline.clock_record import NS_PER_S, Times
 from reports.timeline.placed_events import Timeline, Track, merged_order
 from reports.timeline.protobuf_rows import Rows, message
@@ -72,8 +71,7 @@ def write_perfetto(timeline: Timeline, folder: Path) -> None:
         RecordError: There is no event.
         OSError: It cannot be written.
     """
-    if not len(timeline):
-        raise RecordError(f"{timeline.place}: no event has a place: there is nothing to export")
+    timeline.require_events()
     folder.mkdir(parents=True)
     with (folder / TRACE).open("xb") as file:
         _write_trace(timeline, file)

@@ -169,6 +169,11 @@ class Timeline:
         """Return how many events it has."""
         return sum(map(len, self.tracks))
 
+    def require_events(self) -> None:
+        """Raise RecordError where there is nothing to export."""
+        if not len(self):
+            raise RecordError(f"{self.place}: no event has a place: there is nothing to export")
+
     @property
     def nodes(self) -> tuple[str, ...]:
         """Return the names of its nodes, in the order of their first tracks."""
