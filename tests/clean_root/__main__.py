@@ -143,6 +143,7 @@ class CleanRoot:
             bench: File of the bench that is qualified, or None for no replay.
         """
         rows = self.rows()
+        uses.empty_unless_noted(self.cache, self.used)
         layer = self._layer("bench", [self.minimal])
         root = self._root([layer, self.minimal], self.cache)
         try:
@@ -152,9 +153,10 @@ class CleanRoot:
                 steps["replay"] = _REPLAY.format(bench=bench)
                 steps["dossier"] = "make dossier"
             for name, command in steps.items():
-                with Opened(root.path) as watched:
-                    failed = self._step(root, name, command, sees_machine=name == "replay")
-                accidents = self._by_accident(root.path, watched.files, rows)
+                with uses.noted(self.cache):
+                    with Opened(root.path) as watched:
+                        failed = self._step(root, name, command, sees_machine=name == "replay")
+                    accidents = self._by_accident(root.path, watched.files, rows)
                 if failed:
                     return [failed, *uses.missing(root.path, self._table())]
                 found += [line for line in accidents if line not in found]

@@ -151,3 +151,27 @@ def test_a_listed_package_that_nobody_uses(tmp_path: Path) -> None:
     assert line.startswith("e: listed, and no step opens anything of it")
     assert "| `a` | `/usr/bin/a` |" in uses.table(used, rows)
     assert "| `c` | why |" in uses.table(used, rows)
+
+
+def test_what_a_broken_off_step_has_built_is_built_again(tmp_path: Path) -> None:
+    cache, used = tmp_path / "cache", tmp_path / "used.json"
+
+    def built_and_noted() -> tuple[bool, bool]:
+        uses.empty_unless_noted(cache, used)
+        return (cache / "program").exists(), used.exists()
+
+    def build(end: BaseException | None) -> None:
+        with uses.noted(cache):
+            cache.mkdir(exist_ok=True)
+            (cache / "program").touch()
+            if end is not None:
+                raise end
+            uses.keep(used, {"compiler": "/usr/bin/cc"})
+
+    build(None)
+    assert built_and_noted() == (True, True)
+    with pytest.raises(KeyboardInterrupt):
+        build(KeyboardInterrupt())
+    assert built_and_noted() == (False, False)
+    build(None)
+    assert built_and_noted() == (True, True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.clean_root.packages import Row
@@ -17,6 +20,28 @@ def keep(file: Path, used: dict[str, str]) -> None:
     """Add what one run has used to what earlier ones have, which began where something was built already."""
     earlier: dict[str, str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     file.write_text(json.dumps({**earlier, **used}, indent=1, sort_keys=True), encoding="utf-8")
+
+
+def empty_unless_noted(cache: Path, file: Path) -> None:
+    """Empty a cache of builds, and the file of what they used, where a step that filled it was broken off.
+
+    What such a step built is not built again, so that nobody would ever see what it takes to build it.
+    """
+    if not _mark(cache).exists():
+        shutil.rmtree(cache, ignore_errors=True)
+        file.unlink(missing_ok=True)
+
+
+@contextmanager
+def noted(cache: Path) -> Generator[None]:
+    """Mark a cache as of unknown origin while a step fills it, and until what the step used is kept."""
+    _mark(cache).unlink(missing_ok=True)
+    yield
+    _mark(cache).touch()
+
+
+def _mark(cache: Path) -> Path:
+    return cache.with_name(f"{cache.name}-noted")
 
 
 def unused(file: Path, rows: list[Row]) -> list[str]:
