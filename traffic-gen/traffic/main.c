@@ -12,6 +12,7 @@ static const struct verb verbs[] = {
 	{ "offset", verb_offset, "measure, or serve, the offset between two clocks" },
 	{ "echo", verb_echo, "send STAMP test packets back" },
 	{ "roundtrip", verb_roundtrip, "time round trips to a STAMP reflector" },
+	{ "stimulus", verb_stimulus, "send stimuli to a client that answers each, or be that client" },
 	{ "witness", verb_witness, "record when this machine stalled" },
 	{ NULL, NULL, NULL },
 };

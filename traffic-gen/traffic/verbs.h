@@ -9,6 +9,7 @@ int verb_recv(int argc, char **argv);
 int verb_offset(int argc, char **argv);
 int verb_echo(int argc, char **argv);
 int verb_roundtrip(int argc, char **argv);
+int verb_stimulus(int argc, char **argv);
 int verb_witness(int argc, char **argv);
 
 #endif
