@@ -282,6 +282,8 @@ def small_runs(folder: Path) -> tuple[RunPoints, RunPoints]:
     records.append(
         record(quantity="software_latency", requirement="SW-BOARD", value=90_000, upper=10**6, subject=board)
     )
+    leg = dataclasses.replace(linux, axes=(AxisValue("leg", "to the target"),))
+    records.append(record(quantity="leg_time", requirement="TL-TO", value=40_000, upper=10**6, subject=leg))
     small = dataclasses.replace(linux, stack="kernel", axes=(AxisValue("size", "64 B"),))
     records += [
         record(

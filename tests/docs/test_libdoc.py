@@ -26,6 +26,7 @@ ARGUMENTS_OF_LIBRARIES = {
     "ProvisioningLibrary": "::requirements.toml",
     "TimeServiceLibrary": "::requirements.toml",
     "TimedEdgesLibrary": "::requirements.toml::clocks.toml",
+    "TimelineLibrary": "::requirements.toml",
 }
 
 build_page: Any = importlib.import_module("robot.libdoc").libdoc

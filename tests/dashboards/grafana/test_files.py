@@ -35,6 +35,7 @@ UIDS = (
     "bw-clock-sync",
     "bw-instrument",
     "bw-latency",
+    "bw-legs",
     "bw-messages",
     "bw-overview",
     "bw-run",

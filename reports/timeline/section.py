@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section on the timeline: both legs, beside the paper's, what the clocks did, and a known delay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reports.errors import ReportError
+from reports.record.measurement import Measurement
+from reports.section import PrintFigure, Section, TargetData, TargetView
+from reports.timeline.capability import CONTRADICTIONS, DELAY_ERROR, FROM_TARGET, LEG_TIME, TO_TARGET
+from reports.timeline.clock_record import ClockRecord
+from reports.timeline.delayed_legs import DELAY_FOLDERS, FoundDelay, found_delays
+from reports.timeline.legs import Leg, Legs, load_stimulus_response, quantile_ns
+from reports.timeline.legs_evidence import FOLDER, LEGS_FILE
+from reports.timeline.legs_plots import figure_clock, figure_legs
+from reports.timeline.verdict import contradiction_text, leg_uncertainty
+
+PAPER_MEAN_NS = {TO_TARGET: 67_440, FROM_TARGET: 64_830}
+"""Distributed control loops on Linux, 4.2.2: server to client, and back; 48 bytes over TCP."""
+LEGS_CAPTION = (
+    "Each message from one program to the other, with U (band). Right: how often each time came. The slowest"
+    " one in a hundred may lie above."
+)
+CLOCK_CAPTION = "What each reading says of the clock, less a line through all; bars: U of the reading."
+
+
+@dataclass(frozen=True, eq=False)
+class LegRow:
+    """What the table shows of a leg, in ns."""
+
+    leg: Leg
+    median_ns: int
+    u_ns: float
+    mean_ns: float
+    p99_ns: int
+    paper_mean_ns: int
+    negative: int
+    missing: int
+
+
+@dataclass(frozen=True, eq=False)
+class ClockRow:
+    """What the table shows of a clock: readings, rate in ppb, median of their U and bound, in ns."""
+
+    record: ClockRecord
+    rate_ppb: float
+    u_ns: float
+    bound_ns: float
+    breaks: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TimelineSection(TargetView):
+    """What the section shows.
+
+    Attributes:
+        legs: None: the evidence could not be read.
+        problems: Why.
+    """
+
+    judged: tuple[Measurement, ...]
+    legs: Legs | None
+    delays: tuple[FoundDelay, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> Sequence[Measurement]:
+        """Return the records that it shows."""
+        return self.judged
+
+    @property
+    def rows(self) -> list[LegRow]:
+        """Return the legs that have a message."""
+        if self.legs is None:
+            return []
+        return [
+            LegRow(
+                leg,
+                quantile_ns(leg.time_ns, 0.5),
+                leg_uncertainty(leg, "median").expanded,
+                float(np.mean(leg.time_ns)),
+                quantile_ns(leg.time_ns, 0.99),
+                PAPER_MEAN_NS[leg.name],
+                negative,
+                self.legs.missing(leg),
+            )
+            for leg, negative in zip(self.legs.legs, self.legs.negative, strict=True)
+            if len(leg)
+        ]
+
+    @property
+    def clocks(self) -> list[ClockRow]:
+        """Return the clocks of both ends."""
+        found: list[ClockRow] = []
+        for record in self.legs.clocks if self.legs else ():
+            local_ns, tai_ns = (int(each[-1] - each[0]) for each in (record.local_ns, record.tai_ns))
+            rate_ppb = 1e9 * (local_ns - tai_ns) / tai_ns if tai_ns else 0.0
+            every = self.legs.breaks if self.legs else ()
+            breaks = tuple(f"{one.kind} of {one.size_ns} ns" for node, one in every if node == record.node)
+            u_ns, bound_ns = (float(np.median(each)) for each in (record.u_ns, record.bound_ns))
+            found.append(ClockRow(record, rate_ppb, u_ns, bound_ns, breaks))
+        return found
+
+    @property
+    def contradiction(self) -> str:
+        """Return the worst contradiction in words; empty: there is none."""
+        causes = self.legs.causality if self.legs else None
+        return contradiction_text(causes) if causes and causes.contradictions else ""
+
+    @property
+    def figures(self) -> list[tuple[str, str]]:
+        """Return figures with their captions."""
+        if self.legs is None:
+            return []
+        found: list[tuple[str, str]] = []
+        if all(map(len, self.legs.legs)):
+            found.append((figure_legs("timeline-legs", self.legs), LEGS_CAPTION))
+        ends = self.legs.facts.server, self.legs.facts.client
+        for place, each in enumerate(self.legs.clocks):
+            if each.tai_ns.size > 1 and ends[place].exchanges:  # the reference itself is a line
+                caption = f"{each.node}, {each.source}. {CLOCK_CAPTION}"
+                found.append((figure_clock(f"timeline-clock-{place}", each), caption))
+        return found
+
+    @property
+    def print_figures(self) -> Iterable[PrintFigure]:
+        """Return the figure of the legs."""
+        return [PrintFigure(svg, caption, "wide") for svg, caption in self.figures[:1]]
+
+
+def gather_timeline(measured: TargetData) -> TimelineSection | None:
+    """Return the section of a target; None: nothing was measured."""
+    folder = measured.evidence(FOLDER)
+    judged = tuple(
+        each for each in measured.records if each.quantity in (LEG_TIME, CONTRADICTIONS, DELAY_ERROR)
+    )
+    if not judged and not (folder / LEGS_FILE).exists():
+        return None
+    legs, delays = None, tuple[FoundDelay, ...]()
+    problems: list[str] = []
+    try:
+        legs = measured.once(load_stimulus_response, folder)
+        if all((folder / name / LEGS_FILE).exists() for name in DELAY_FOLDERS):
+            delays = tuple(measured.once(found_delays, folder))
+    except ReportError as error:
+        problems.append(str(error))
+    return TimelineSection(judged, legs, delays, tuple(problems))
+
+
+SECTION = Section((("timeline", "One timeline"),), "timeline/section.html.j2", gather_timeline)

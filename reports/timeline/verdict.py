@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdicts on a timeline: on what a leg takes, and by which it checks itself.
+
+A message that came before it was sent, beyond the hard intervals of both places, says that a clock is wrong
+for certain. That is a check of the bench; no leg of such a measurement has a verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from reports.record.context import Context, Sample, build_record
+from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
+from reports.record.verdict import Verdict, judge
+from reports.requirements import Requirement
+from reports.timeline.capability import (
+    CONTRADICTIONS,
+    DELAY_ERROR,
+    FROM_TARGET,
+    LEG_TIME,
+    QUANTILES,
+    TO_TARGET,
+)
+from reports.timeline.contradictions import Causality
+from reports.timeline.delayed_legs import TURNS_MIN, FoundDelay
+from reports.timeline.legs import Leg, Legs, off_in_quarters_ns, quantile_ns
+
+CHECK = "BENCH-TIMELINE"
+DELAY_CHECKS = {TO_TARGET: "BENCH-DELAY-TO-TARGET", FROM_TARGET: "BENCH-DELAY-FROM-TARGET"}
+CHECK_LIMIT = Limit(0, None, "nothing comes before it was sent")
+
+
+def leg_uncertainty(leg: Leg, statistic: str) -> Uncertainty:
+    """Return U of a quantile of a leg, in ns.
+
+    Args:
+        leg: At least one message.
+        statistic: `median` or `p99`.
+    """
+    timeline_ns = math.ceil(quantile_ns(leg.u_ns, 0.5) / 2)
+    quarters_ns = off_in_quarters_ns(leg.time_ns, QUANTILES[statistic])
+    return Uncertainty.from_parts(
+        [
+            UncertaintyPart("timeline", "standard", timeline_ns),
+            UncertaintyPart("quarters", "bound", quarters_ns),
+        ]
+    )
+
+
+def leg_measurement(found: Legs, requirement: Requirement, context: Context) -> Measurement:
+    """Judge a quantile of a leg and return the record, in ns.
+
+    Args:
+        found: What the events of both ends tell.
+        requirement: On LEG_TIME, of one leg.
+        context: Whose subject is on the axis `leg`.
+    """
+    leg, limit = found.leg(requirement.of), requirement.limit
+    n, lost = len(leg), found.missing(leg)
+    value, uncertainty = None, Uncertainty.from_parts([])
+    if n:
+        value = quantile_ns(leg.time_ns, QUANTILES[requirement.statistic])
+        uncertainty = leg_uncertainty(leg, requirement.statistic)
+    allowed = requirement.lost or 0
+    judged = judge(
+        value, limit, uncertainty, n=n, n_required=requirement.samples, lost=lost, allowed_lost=allowed,
+        statistic=requirement.statistic, unit="ns",
+    )  # fmt: skip
+    if (why := undecided(found)) and judged.outcome in ("pass", "fail"):
+        judged = Verdict("inconclusive", judged.margin, why)
+    sample = Sample(LEG_TIME, requirement.statistic, value, n, requirement.samples, lost, allowed)
+    return build_record(requirement.id, sample, limit, uncertainty, judged, context)
+
+
+def undecided(found: Legs) -> str:
+    """Return why no leg has a verdict; empty: each has one."""
+    causes = found.causality
+    if causes.is_certain:
+        return contradiction_text(causes)
+    if found.lost_events:
+        return f"{found.lost_events} events had no room in a ring"
+    return "" if found.complete else "a program was stopped before its end"
+
+
+def contradiction_text(causes: Causality) -> str:
+    """Return the worst contradiction in words."""
+    worst = causes.contradictions[0]
+    whose = f"; the clock of {' or '.join(causes.suspects)} is wrong" if causes.suspects else ""
+    return (
+        f"{worst.count} of {worst.of} messages from {worst.sender} to {worst.receiver} came before they were"
+        f" sent, by {worst.worst_ns} ns beyond what the clocks' bounds allow{whose}"
+    )
+
+
+def contradiction_measurement(found: Legs, context: Context) -> Measurement:
+    """Judge how many messages came before they were sent, for certain."""
+    causes = found.causality
+    certain = [each for each in causes.contradictions if each.weight == "certain"]
+    count, n = sum(each.count for each in certain), sum(map(len, found.legs))
+    nothing = Uncertainty.from_parts([])
+    judged = judge(count, CHECK_LIMIT, nothing, n=n, n_required=1, statistic="count")
+    if certain and judged.outcome == "fail":
+        judged = Verdict("fail", judged.margin, contradiction_text(causes))
+    sample = Sample(CONTRADICTIONS, "count", count, n, 1)
+    return build_record(CHECK, sample, CHECK_LIMIT, nothing, judged, context)
+
+
+def delay_measurement(found: Sequence[FoundDelay], context: Context) -> Measurement:
+    """Judge by how much a known delay is off in its own leg, and shows in the other: the worse of both.
+
+    Args:
+        found: Of one delay, in each leg.
+        context: Whose subject is the delayed leg.
+    """
+    worst = max(found, key=lambda each: abs(each.error_ns) + each.u_ns)
+    half_ns = worst.put_ns // 2
+    limit = Limit(half_ns, -half_ns, "half of the delay: it is told from none")
+    uncertainty = Uncertainty.from_parts([UncertaintyPart("turns", "standard", worst.standard_ns)])
+    judged = judge(
+        worst.error_ns, limit, uncertainty, n=worst.turns, n_required=TURNS_MIN, statistic="median", unit="ns"
+    )
+    if judged.outcome != "pass":
+        judged = Verdict(judged.outcome, judged.margin, f"{worst.leg}: {judged.reason}")
+    sample = Sample(DELAY_ERROR, "median", worst.error_ns, worst.turns, TURNS_MIN)
+    return build_record(DELAY_CHECKS[worst.delayed], sample, limit, uncertainty, judged, context)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many stimuli a profile asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw.errors import ConfigError
+from hw.fields import Fields
+
+TIMES = Path(__file__).with_name("times.toml")
+DELAYS_IN_AN_INTERVAL = 4
+
+
+@dataclass(frozen=True)
+class StimulusTimes:
+    """How many messages go each way.
+
+    Attributes:
+        count: Stimuli.
+        interval_us: From one to the next; a trip that takes longer delays it.
+        size_bytes: Of each message, either way.
+        delay_us: A known delay that is put into each leg by turns, in measurements of its own.
+        delay_count: Stimuli of each of these.
+        delay_turn: It is there in each second turn of so many.
+    """
+
+    count: int
+    interval_us: int
+    size_bytes: int
+    delay_us: int
+    delay_count: int
+    delay_turn: int
+
+
+def stimulus_times(table: Fields) -> StimulusTimes:
+    """Read the table of a profile; raises ConfigError: names file, field and allowed range."""
+    times = StimulusTimes(
+        count=table.integer("count", 100, 1_000_000),
+        interval_us=table.integer("interval_us", 100, 10_000_000),
+        size_bytes=table.integer("size_bytes", 48, 65_536),
+        delay_us=table.integer("delay_us", 1, 100_000),
+        delay_count=table.integer("delay_count", 100, 1_000_000),
+        delay_turn=table.integer("delay_turn", 10, 10_000),
+    )
+    where = f"{table.file}: {table.table}"
+    if times.delay_us * DELAYS_IN_AN_INTERVAL > times.interval_us:
+        allowed = times.interval_us // DELAYS_IN_AN_INTERVAL
+        raise ConfigError(
+            f"{where}.delay_us: {times.delay_us}; allowed: 1..{allowed}, a quarter of interval_us"
+        )
+    if times.delay_turn * 2 > times.delay_count:
+        allowed = times.delay_count // 2
+        raise ConfigError(
+            f"{where}.delay_turn: {times.delay_turn}; allowed: 10..{allowed}, half of delay_count"
+        )
+    table.finish()
+    return times

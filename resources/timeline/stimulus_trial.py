@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stimulus and response between a producer's node and a target, recorded at both ends.
+
+The clock of each end is asked all the while by the node of the reference clock, unless it is that clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw.bench import TargetSpec
+from hw.errors import CapabilityError, MeasurementError
+from hw.hardware_latency import round_trip
+from hw.open_bench import OpenBench
+from hw.protocols import Job
+from reports.timeline.capability import TO_TARGET
+from reports.timeline.legs_evidence import KnownDelay, LegEnd, StimulusResponse, write_legs
+from resources.clock_sync.lines import ask_clock, serve_clocks
+from resources.clock_sync.tai_utc import common_tai_utc_s
+from resources.tools.experiment import Experiment
+from resources.tools.fetched import plain_names
+from resources.tools.witness import add_witness
+
+PORT = 9640
+RECORDER = "bw-events"
+SUFFIX = ".bwevents"
+POINTS = ("stimulus", "response")
+ASKING_MS = 50
+"""Between two bursts of exchanges with a clock."""
+TIMEOUT_MS = 10_000
+"""How long an end waits for the other one: a machine may be away, and the client begins later."""
+LONGEST_MS = 604_800_000
+"""Of what is stopped when the messages are through."""
+WITNESS_MAX_MS = 86_400_000
+ENDING_S = 60.0
+
+
+@dataclass(frozen=True)
+class Stimuli:
+    """What is sent."""
+
+    count: int
+    interval_us: int
+    size_bytes: int
+    delay: KnownDelay | None = None
+
+    def delay_words(self, is_server: bool) -> list[str]:
+        """Return the options by which an end delays the leg that it sends."""
+        if self.delay is None or is_server != (self.delay.leg == TO_TARGET):
+            return []
+        return ["--delay-send-us", str(self.delay.delay_us), "--delay-turn", str(self.delay.turn)]
+
+
+@dataclass(frozen=True)
+class _End:
+    """One of the two programs, with its recorder.
+
+    Attributes:
+        name: `server` or `client`.
+        place: On the node, where the recorder leaves its file.
+    """
+
+    name: str
+    node: str
+    place: str
+    job: Job
+
+
+@dataclass(frozen=True)
+class _Lab:
+    bench: OpenBench
+    experiment: Experiment
+    stimuli: Stimuli
+    tai_utc_s: int
+    folder: Path
+
+    def start(self, name: str, node: str, words: Sequence[str]) -> _End:
+        """Start an end with its recorder; it is ready when this returns."""
+        bench, priority = self.bench, self.bench.node(node).priority
+        place = f"{bench.node(node).fresh_folder(f'timeline-{name}')}/events"
+        argv = [bench.tool(node, RECORDER), "record", "--output", place]
+        argv += [word for point in POINTS for word in ("--points", point)]
+        argv += ["--", bench.tool(node), "stimulus", *words, *self.stimuli.delay_words(name == "server")]
+        argv += ["--priority", str(priority), "--tai-utc-s", str(self.tai_utc_s)]
+        argv += ["--timeout-ms", str(TIMEOUT_MS)]
+        if cpus := bench.spec.nodes[node].cpus:
+            argv += ["--cpu", str(cpus[0])]
+        job = self.experiment.start(node, argv, self.folder / name)
+        job.wait_ready()
+        return _End(name, node, place, job)
+
+    def collect(self, end: _End, within_s: float, exchanges: str | None) -> LegEnd:
+        """Wait for an end, fetch what it has recorded, and return its part of the evidence."""
+        self.experiment.collect(end.job, within_s).require_done()
+        node = self.bench.node(end.node)
+        found = [each for each in plain_names(node.files(end.place)) if each.endswith(SUFFIX)]
+        if len(found) != 1:
+            raise MeasurementError(f"{end.node}: {RECORDER} has left {len(found)} streams, not one")
+        node.get(f"{end.place}/{found[0]}", self.folder / f"{end.name}{SUFFIX}")
+        return LegEnd(end.node, f"{end.name}.ndjson", f"{end.name}{SUFFIX}", exchanges)
+
+
+def measure_legs(bench: OpenBench, target: TargetSpec, stimuli: Stimuli, folder: Path) -> StimulusResponse:
+    """Send stimuli from a producer's node to the target and back, and write the evidence.
+
+    Args:
+        bench: An open bench.
+        target: Where each is answered.
+        stimuli: How many, and how often.
+        folder: Evidence goes here.
+
+    Raises:
+        CapabilityError: The bench has no producer besides the target, or a node cannot record.
+        BenchError: A node or a tool does not work.
+        MeasurementError: A tool came to no result.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = bench.spec
+    producer = next((each for _, each in sorted(spec.producers.items()) if each.node != target.node), None)
+    if producer is None:
+        raise CapabilityError(f"bench {spec.name}: no producer besides {target.node}: nobody sends stimuli")
+    nodes = [producer.node, target.node]
+    bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
+    tai_utc_s = common_tai_utc_s(bench, nodes, folder)
+    clocks = {
+        node: spec.nodes[node].clock for node in nodes if spec.nodes[node].clock != spec.reference_clock
+    }
+    with Experiment(bench) as experiment:
+        for job in serve_clocks(bench, sorted(set(clocks.values())), LONGEST_MS, folder):
+            experiment.add(job)
+        asking = {
+            clock: experiment.add(ask_clock(bench, clock, LONGEST_MS, ASKING_MS, folder / f"offset-{clock}"))
+            for clock in sorted(set(clocks.values()))
+        }
+        # It keeps this machine's processors awake on a virtual bench: a leg would have their wake-up in it.
+        add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
+        exchanges = {node: f"offset-{clock}.ndjson" for node, clock in clocks.items()}
+        lab = _Lab(bench, experiment, stimuli, tai_utc_s, folder)
+        words = ["--count", str(stimuli.count), "--interval-us", str(stimuli.interval_us)]
+        words += ["--size-bytes", str(stimuli.size_bytes)]
+        server = lab.start("server", producer.node, ["--serve", f"{producer.address}:{PORT}", *words])
+        client = lab.start("client", target.node, ["--peer", f"{producer.address}:{PORT}"])
+        within_s = stimuli.count * stimuli.interval_us / 1e6 + ENDING_S
+        sent, answered = (lab.collect(each, within_s, exchanges.get(each.node)) for each in (server, client))
+        for job in asking.values():
+            job.stop()
+            experiment.collect(job, ENDING_S).require_done()
+    found = StimulusResponse(
+        target.kind,
+        sent,
+        answered,
+        stimuli.size_bytes,
+        stimuli.count,
+        stimuli.interval_us,
+        tai_utc_s,
+        least_way_ns(bench, producer.node, target.node, stimuli.size_bytes),
+        stimuli.delay,
+    )
+    write_legs(folder, found)
+    return found
+
+
+def least_way_ns(bench: OpenBench, one: str, other: str, size_bytes: int) -> int:
+    """Return what cables and switches between two nodes take at least, one way; 0: it is not known."""
+    topology = bench.spec.topology
+    if topology is None:
+        return 0
+    both = round_trip(topology, one, other, size_bytes)
+    return max(0, (both.ns - sum(both.bounds_ns.values())) // 2)
