@@ -107,7 +107,7 @@ struct events_control {
 	uint32_t generation;     /* atomic: odd while `wanted` is written */
 	uint32_t refused;        /* atomic: programs that could not record into this folder */
 	int32_t refused_errno;   /* atomic: why the last one could not */
-	uint32_t reserved;
+	uint32_t ended;          /* atomic: 1: no program joins any more */
 	uint64_t pid;
 	char output[EVENTS_OUTPUT_BYTES]; /* folder that the streams' files go to */
 	struct {

@@ -236,6 +236,8 @@ int recording_collect(struct recording *recording, bool last, uint64_t *moved_ou
 	uint64_t moved = 0;
 	int err, drains;
 
+	if (last)
+		session_end(recording->control);
 	do {
 		recording->waiting = 0;
 		err = port_events_list(recording->folder, found, &finder);
@@ -358,6 +360,7 @@ static void abandon_one(void *sink, const struct events_map *map)
 
 void recording_abandon(struct recording *recording)
 {
+	session_end(recording->control);
 	recording_each(recording->folder, abandon_one, recording);
 }
 
@@ -445,6 +448,7 @@ static int save_one(void *sink, const char *name)
 	}
 	killed.control->output[EVENTS_OUTPUT_BYTES - 1] = 0;
 	snprintf(killed.output, sizeof(killed.output), "%s", killed.control->output);
+	session_end(killed.control);
 	err = port_events_list(killed.folder, found, &finder);
 	if (!err)
 		err = collect_all(&killed, true, &moved);

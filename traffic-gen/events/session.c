@@ -41,6 +41,16 @@ int session_control(const char *folder, struct port_events_file *file, struct ev
 	return err;
 }
 
+static bool has_ended(struct events_control *control)
+{
+	return __atomic_load_n(&control->ended, __ATOMIC_SEQ_CST);
+}
+
+void session_end(struct events_control *control)
+{
+	__atomic_exchange_n(&control->ended, 1, __ATOMIC_SEQ_CST);
+}
+
 /* Copy a stream's list, whole, while somebody may be writing it. */
 static void read_wanted(struct events_control *control, uint32_t stream, char *wanted)
 {
@@ -152,9 +162,9 @@ static void set_header(struct events_header *header, const char *program, uint32
 }
 
 /* Several libraries of a process, and processes of one number in several namespaces, each get a name of their own. */
-static int publish(const char *folder, const struct events_header *header, const char *made)
+static int publish(const char *folder, const struct events_header *header, struct events_control *control, const char *made)
 {
-	char name[EVENTS_NAME_BYTES + 64];
+	char name[EVENTS_NAME_BYTES + 64], path[PORT_EVENTS_PATH_BYTES + sizeof(name)];
 	int err = -EEXIST;
 
 	for (int i = 0; err == -EEXIST && i < NAMES_TRIED; i++) {
@@ -163,6 +173,13 @@ static int publish(const char *folder, const struct events_header *header, const
 	}
 	if (err)
 		port_events_remove(made);
+	/* Either who ends the recording finds the file when it looks last, or its end is seen here. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!err && has_ended(control)) {
+		snprintf(path, sizeof(path), "%s/%s", folder, name);
+		port_events_remove(path);
+		err = -ENOENT;
+	}
 	return err;
 }
 
@@ -179,7 +196,7 @@ static int fill(const char *folder, const struct bw_point_description *const *de
 	memcpy(events->file.address, &map->header, sizeof(map->header));
 	err = events_map_check(events->file.address, events->file.size_bytes, map);
 	if (!err)
-		err = publish(folder, &map->header, made);
+		err = publish(folder, &map->header, control, made);
 	if (!err)
 		set_filters(map, control);
 	if (!err)
@@ -224,12 +241,13 @@ int session_open(const char *folder, const char *program, const struct bw_point_
 	if (err)
 		return err;
 	port_events_keep_map(&events->control_file);
-	err = open_with_control(folder, program, descriptions, count, events, events->control);
-	if (err) {
+	err = has_ended(events->control) ? -ENOENT : open_with_control(folder, program, descriptions, count, events, events->control);
+	if (err && err != -ENOENT) {
 		__atomic_store_n(&events->control->refused_errno, -err, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&events->control->refused, 1, __ATOMIC_RELEASE);
-		port_events_close(&events->control_file);
 	}
+	if (err)
+		port_events_close(&events->control_file);
 	return err;
 }
 
