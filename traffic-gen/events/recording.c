@@ -83,6 +83,13 @@ static int open_renumbered(struct drain *drain, const struct recording *recordin
 	return err;
 }
 
+/* At the begin of a program and at its end: names may be added and taken away meanwhile. */
+static void note_wanted(struct recording *recording, const struct events_map *map)
+{
+	for (uint32_t stream = 0; stream < recording->control->stream_count; stream++)
+		recording->wanted[stream] |= session_is_wanted(map, recording->control, stream);
+}
+
 /* A new program's file of rings. What is wrong with it is said, once, and it is taken away. */
 static int add_rings(struct recording *recording, const char *path, const char *suffix)
 {
@@ -123,6 +130,7 @@ static int add_rings(struct recording *recording, const char *path, const char *
 		return err;
 	recording->drain_count++;
 	recording->programs++;
+	note_wanted(recording, &drain->map);
 	return drain_clocks(drain);
 }
 
@@ -195,6 +203,7 @@ static int end_drain(struct recording *recording, int number)
 	struct drain *drain = &recording->drains[number];
 	int err = drain_clocks(drain);
 
+	note_wanted(recording, &drain->map);
 	if (!err)
 		err = write_last_histories(recording, drain);
 	if (!err)

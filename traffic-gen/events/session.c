@@ -106,6 +106,17 @@ static void set_wanted(const struct events_map *map, struct events_control *cont
 	}
 }
 
+bool session_is_wanted(const struct events_map *map, struct events_control *control, uint32_t stream)
+{
+	char wanted[EVENTS_WANTED_BYTES];
+
+	read_wanted(control, stream, wanted);
+	for (uint32_t point = 0; point < map->header.point_count; point++)
+		if (events_wanted(wanted, &map->descriptions[point]))
+			return true;
+	return false;
+}
+
 void session_set_wanted(const struct events_map *map, struct events_control *control)
 {
 	/* A program that starts may have read lists that have been changed since: what it sets then must not be the last. */

@@ -31,5 +31,7 @@ int session_control(const char *folder, struct port_events_file *file, struct ev
 void session_end(struct events_control *control);
 /** Set what each point does by the streams' lists, triggers and filters. Called by the program, and by who changes the lists. */
 void session_set_wanted(const struct events_map *map, struct events_control *control);
+/** @return true if a program has a point that a stream wants */
+bool session_is_wanted(const struct events_map *map, struct events_control *control, uint32_t stream);
 
 #endif

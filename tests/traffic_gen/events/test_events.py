@@ -311,7 +311,8 @@ def test_names_are_chosen(tool: str, probe: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["--points", "nobody", "--", "PROBE", "count", "1"], 2, "none of these names"),
+        (["--points", "nobody", "--", "PROBE", "count", "1"], 4, "events-probe itself has 7 points, none"),
+        (["--points", "nobody", "--", "PROBE", "count", "1"], 4, "no program or library had a point of"),
         (["--points", "a b", "--", "PROBE", "count", "1"], 2, "names no points"),
         (["--", "/nowhere/program"], 2, "No such file or directory"),
         (["--ring-kib", "1", "--", "PROBE"], 2, "ring-kib"),
