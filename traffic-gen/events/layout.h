@@ -158,6 +158,8 @@ void events_lay_cells(const struct events_map *map);
 struct events_slot *events_slots(const struct events_map *map, unsigned int stream, unsigned int ring);
 /** Check texts, kind and ranges. @return 0 or -EINVAL */
 int events_description_check(const struct bw_point_description *description);
+/** Check that no group has a name twice, of descriptions that are right. @return 0; -EINVAL; -ENOMEM */
+int events_descriptions_distinct(const struct bw_point_description *descriptions, uint32_t count);
 
 /**
  * Say whether a stream wants a point.

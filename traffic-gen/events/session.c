@@ -130,16 +130,6 @@ void session_set_wanted(const struct events_map *map, struct events_control *con
 	}
 }
 
-static bool are_distinct(const struct bw_point_description *const *descriptions, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		for (uint32_t j = 0; j < i; j++)
-			if (!strncmp(descriptions[i]->name, descriptions[j]->name, sizeof(descriptions[i]->name)) &&
-			    !strncmp(descriptions[i]->group, descriptions[j]->group, sizeof(descriptions[i]->group)))
-				return false;
-	return true;
-}
-
 static void set_program(char *name, const char *program)
 {
 	size_t length = strlen(program);
@@ -222,7 +212,7 @@ static int open_with_control(const char *folder, const char *program, const stru
 	char made[PORT_EVENTS_PATH_BYTES];
 	int err;
 
-	if (!count || count > EVENTS_POINTS_MAX || !are_distinct(descriptions, count))
+	if (!count || count > EVENTS_POINTS_MAX)
 		return -EINVAL;
 	all = calloc(count, sizeof(*all));
 	if (!all)
@@ -231,6 +221,8 @@ static int open_with_control(const char *folder, const char *program, const stru
 		all[i] = *descriptions[i];
 	set_header(&events->map.header, program, count, control);
 	err = events_layout(&events->map.header, all);
+	if (!err)
+		err = events_descriptions_distinct(all, count);
 	free(all);
 	if (!err)
 		err = port_events_create(folder, events->map.header.size_bytes, &events->file, made);

@@ -139,6 +139,7 @@ def test_without_a_recording_nothing_happens(tmp_path: Path, environment: dict[s
         ("low = -5", "low = 0.5", "point 5: low: 0.5"),
         ('name = "step"', f'name = "{"n" * 40}"', "point 1: name"),
         ('name = "bytes"', 'name = "step"', "a group has a name twice"),
+        ('name = "spread"', 'name = "step"', "a group has a name twice"),
         ('name = "step"', 'name = "st.ep"', "a group has a name twice, or one has a space"),
         ('program = "of python"', "", "program: None"),
         ('program = "of python"', 'program = "p"\nother = 1', "unknown key other"),
