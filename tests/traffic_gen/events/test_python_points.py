@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -159,6 +160,50 @@ def test_a_wrong_file_is_named(
     assert "PointsError" in done.stderr
     assert says in done.stderr
     assert str(points) in done.stderr
+    listed = subprocess.run([tool, "list", str(points)], capture_output=True, text=True, check=False)
+    assert listed.returncode == 2
+    assert str(points) in listed.stderr
+
+
+def test_points_are_found_in_a_file_of_names(tool: str, tmp_path: Path) -> None:
+    found = subprocess.check_output([tool, "list", "--json", str(_written(tmp_path, POINTS))], text=True)
+    assert [json.loads(line) for line in found.splitlines()] == [
+        {"group": "work", "name": "step", "kind": "event", "about": "a step; tag: its number"},
+        {"group": "work", "name": "bytes", "kind": "data", "decoder": "<q", "about": ""},
+        {"group": "work", "name": "pass", "kind": "interval", "about": ""},
+        {"group": "work", "name": "sum", "kind": "counter", "about": ""},
+        {
+            "group": "work",
+            "name": "spread",
+            "kind": "histogram",
+            "low": -5,
+            "high": 5,
+            "buckets": 10,
+            "about": "",
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (POINTS.replace('kind = "event"', 'kind = "evnt"'), ':6: [[point]] name "step": kind: "evnt"'),
+        (POINTS.replace("buckets = 10", ""), "buckets: missing; a point of kind histogram has it"),
+        (POINTS.replace('program = "of python"', ""), ": program is missing"),
+        (POINTS.replace('program = "of python"', "program = 1"), ":2: before the first table: program:"),
+        (f"{POINTS}[[point]]", "group: missing"),
+        ('program = "p"\n', ": table [[point]] is missing"),
+        ("", "is missing"),
+        ("program =", ":1: "),
+    ],
+)
+def test_what_is_wrong_in_a_file_of_names_is_listed(tool: str, tmp_path: Path, text: str, says: str) -> None:
+    points = _written(tmp_path, text)
+    listed = subprocess.run([tool, "list", str(points)], capture_output=True, text=True, check=False)
+    assert listed.returncode == 2
+    assert not listed.stdout
+    assert listed.stderr.startswith(f"bw-events list: {points}:")
+    assert says in listed.stderr
 
 
 def test_a_stream_of_python_is_whole_after_a_kill(
