@@ -242,3 +242,76 @@ def test_a_recording_that_cannot_be_joined_ends_no_program(
     )
     assert done.stdout == "False False\n"
     assert done.stderr == f"of python: BW_EVENTS={tmp_path}: Bad message: no event is recorded\n"
+
+
+GIVEN = """
+import array, contextlib, struct, sys, bwevents
+from pathlib import Path
+
+class Index:
+    def __index__(self):
+        return 7
+
+points = bwevents.Points(Path(sys.argv[1]))
+packed = struct.pack("<3q", 1, 2, 3)
+points.event("work.bytes", Index(), packed[:8])
+points.event("work.bytes", 8, bytearray(packed[8:16]))
+points.event("work.bytes", 9, memoryview(packed)[16:])
+points.event("work.bytes", 10, memoryview(array.array("q", [4, 0, 5, 0]))[::4])
+
+def refused(error, call, *arguments):
+    try:
+        with call(*arguments) or contextlib.nullcontext():
+            print("not refused:", arguments)
+    except error as raised:
+        assert type(raised) is error, raised
+
+for wrong in (2**63, -(2**63) - 1, 2**64 + 5):
+    refused(OverflowError, points.event, "work.step", wrong)
+    refused(OverflowError, points.interval, "work.pass", wrong)
+    refused(OverflowError, points.add, "work.sum", wrong)
+for wrong in (1.0, "1", None):
+    refused(TypeError, points.event, "work.step", wrong)
+    refused(TypeError, points.interval, "work.pass", wrong)
+    refused(TypeError, points.add, "work.sum", wrong)
+for wrong in (8, "text", [1, 2]):
+    refused(TypeError, points.event, "work.bytes", 1, wrong)
+points.event("work.step", 2**63 - 1)
+"""
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_what_is_given_is_recorded_or_refused(
+    tool: str, tmp_path: Path, environment: dict[str, str], *, recorded: bool
+) -> None:
+    """A program is told what is wrong whether it is recorded or not: it goes on as it does without."""
+    output = tmp_path / "events"
+    command = [sys.executable, "-c", GIVEN, str(_written(tmp_path, POINTS))]
+    if recorded:
+        command = [tool, "record", "--output", str(output), "--", *command]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=HANG_S
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    if not recorded:
+        return
+    (stream,) = read_event_streams(output)
+    data = stream.of("work.bytes")
+    assert stream.tag[data].tolist() == [7, 8, 9, 10]
+    assert np.ascontiguousarray(stream.data(data)).view("<q").reshape(-1).tolist() == [1, 2, 3, 4]
+    assert stream.tag[stream.of("work.step")].tolist() == [2**63 - 1]
+    assert not stream.of("work.pass").size
+
+
+def test_a_missing_library_is_named(tmp_path: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(_written(tmp_path, POINTS))],
+        env={**environment, "BWEVENTS_LIBRARY": "/nowhere/libbwevents.so"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_S,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("OSError: /nowhere/libbwevents.so: cannot open")
+    assert "BWEVENTS_LIBRARY may name its file" in done.stderr
