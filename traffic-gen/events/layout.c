@@ -120,8 +120,7 @@ int events_layout(struct events_header *header, const struct bw_point_descriptio
 	header->states_at = line_up(header->triggers_at + header->point_count);
 	at = lay_cells(header, descriptions, header->states_at + states * sizeof(struct events_state), NULL);
 	header->rings_at = line_up(at);
-	header->slots_at = header->rings_at + (uint64_t)header->stream_count * header->ring_count * sizeof(struct events_ring);
-	at = header->slots_at;
+	at = header->rings_at + (uint64_t)header->stream_count * header->ring_count * sizeof(struct events_ring);
 	for (uint32_t stream = 0; stream < header->stream_count; stream++) {
 		header->streams[stream].slots_at = at;
 		at += (uint64_t)header->ring_count * header->streams[stream].ring_slots * EVENTS_SLOT_BYTES;

@@ -92,7 +92,7 @@ struct events_header {
 	uint32_t counter_kind;   /* enum port_counter_kind; PORT_COUNTER_NONE: ns of the system's raw monotonic clock */
 	uint32_t point_count, stream_count, ring_count; /* rings of each stream */
 	uint64_t counter_hz;     /* 0: not stated */
-	uint64_t descriptions_at, wanted_at, triggers_at, states_at, rings_at, slots_at, size_bytes; /* from the file's first byte */
+	uint64_t descriptions_at, wanted_at, triggers_at, states_at, rings_at, size_bytes; /* from the file's first byte */
 	struct {
 		char name[EVENTS_STREAM_NAME_BYTES];
 		uint32_t ring_slots; /* a power of 2 */
