@@ -128,23 +128,30 @@ static int64_t read_text(const char *path, char **text_out)
 	return err ? err : (int64_t)length;
 }
 
-int64_t points_file_read(const char *path, struct bw_point_description **descriptions_out, struct schema_error *error)
+int64_t points_text_read(const char *path, const char *text, size_t length, struct bw_point_description **descriptions_out,
+			 struct schema_error *error)
 {
 	struct schema_document document;
-	char *text;
-	int64_t length = read_text(path, &text), found;
+	int64_t found;
 
 	*descriptions_out = NULL;
-	if (length < 0) {
+	found = schema_read(path, text, length, tables, TABLES, &document, error);
+	if (found)
+		return found;
+	found = take_all(&document, descriptions_out, error);
+	schema_release(&document);
+	return found;
+}
+
+int64_t points_file_read(const char *path, struct bw_point_description **descriptions_out, struct schema_error *error)
+{
+	char *text;
+	int64_t length = read_text(path, &text), found = length;
+
+	if (length < 0)
 		snprintf(error->text, sizeof(error->text), "%s: %s", path, strerror((int)-length));
-		found = length;
-	} else {
-		found = schema_read(path, text, (size_t)length, tables, TABLES, &document, error);
-	}
-	if (!found) {
-		found = take_all(&document, descriptions_out, error);
-		schema_release(&document);
-	}
+	else
+		found = points_text_read(path, text, (size_t)length, descriptions_out, error);
 	free(text);
 	return found;
 }

@@ -26,6 +26,14 @@
 #include "events/layout.h"
 
 /**
+ * Read the points of a file's text.
+ *
+ * @param path  for errors
+ * @return as points_file_read
+ */
+int64_t points_text_read(const char *path, const char *text, size_t length, struct bw_point_description **descriptions_out,
+			 struct schema_error *error);
+/**
  * Read the points of a file.
  *
  * @param descriptions_out  receives count descriptions, each checked; the caller frees them
