@@ -47,7 +47,8 @@ static int __attribute__((format(printf, 3, 4))) refuse_line(const struct readin
 /* "[[stream]] id 31" or "[run]". */
 static void describe_row(const struct schema_table *table, const struct schema_row *row, char text[LABEL_BYTES])
 {
-	const char *open = table->repeated ? "[[" : "[", *close = table->repeated ? "]]" : "]";
+	const char *open = !*table->name ? "before the first table" : table->repeated ? "[[" : "[";
+	const char *close = !*table->name ? "" : table->repeated ? "]]" : "]";
 	const struct schema_value *label = table->label < 0 ? NULL : &row->values[table->label];
 
 	if (!label || label->line == 0)
@@ -218,14 +219,22 @@ static int add_row(struct schema_rows *rows, struct schema_row **row)
 	return 0;
 }
 
+/* Returns table_count: there is none. */
+static size_t find_table(const struct schema_document *document, const char *name)
+{
+	size_t index = 0;
+
+	while (index < document->table_count && strcmp(document->tables[index].name, name) != 0)
+		index++;
+	return index;
+}
+
 static int begin_row(struct reading *reading, const struct toml_item *item)
 {
 	struct schema_document *document = reading->document;
 	bool repeated = item->kind == TOML_ARRAY_TABLE;
-	size_t index = 0;
+	size_t index = find_table(document, item->name);
 
-	while (index < document->table_count && strcmp(document->tables[index].name, item->name) != 0)
-		index++;
 	if (index == document->table_count)
 		return refuse_line(reading, item->line, "unknown table \"%s\"", item->name);
 	reading->table = &document->tables[index];
@@ -249,6 +258,13 @@ static int take_value(struct reading *reading, const struct toml_item *item)
 	char label[LABEL_BYTES];
 	int index = 0;
 
+	if (!reading->row && find_table(document, "") < document->table_count) {
+		const struct toml_item nameless = { .kind = TOML_TABLE, .line = item->line };
+		int err = begin_row(reading, &nameless);
+
+		if (err)
+			return err;
+	}
 	if (!reading->row)
 		return refuse_line(reading, item->line, "key \"%s\" stands before the first table", item->name);
 	while (index < (int)reading->table->field_count && strcmp(reading->table->fields[index].key, item->name) != 0)
@@ -287,8 +303,12 @@ static int check_tables(const struct reading *reading)
 
 		if (document->rows[i].count || table->optional)
 			continue;
-		snprintf(reading->error->text, sizeof(reading->error->text), "%s: table %s%s%s is missing", document->path,
-			 table->repeated ? "[[" : "[", table->name, table->repeated ? "]]" : "]");
+		if (!*table->name)
+			snprintf(reading->error->text, sizeof(reading->error->text), "%s: %s is missing; it stands before the first table",
+				 document->path, table->fields[0].key);
+		else
+			snprintf(reading->error->text, sizeof(reading->error->text), "%s: table %s%s%s is missing", document->path,
+				 table->repeated ? "[[" : "[", table->name, table->repeated ? "]]" : "]");
 		return -EINVAL;
 	}
 	return 0;

@@ -43,7 +43,7 @@ struct schema_field {
 };
 
 struct schema_table {
-	const char *name;
+	const char *name; /* "": of the keys before the first table */
 	bool repeated;  /* [[name]], once at least; otherwise [name], exactly once */
 	int label;      /* field that names a row in errors, or -1 */
 	size_t field_count;

@@ -2,6 +2,7 @@
 #include "events/layout.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t line_up(uint64_t at)
@@ -41,6 +42,32 @@ int events_description_check(const struct bw_point_description *description)
 	if (histogram != (description->buckets > 0) || description->buckets > BW_HISTOGRAM_BUCKETS_MAX)
 		return -EINVAL;
 	return histogram && description->low >= description->high ? -EINVAL : 0;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+	const struct bw_point_description *a = *(const struct bw_point_description *const *)left;
+	const struct bw_point_description *b = *(const struct bw_point_description *const *)right;
+	int order = strncmp(a->group, b->group, sizeof(a->group));
+
+	return order ? order : strncmp(a->name, b->name, sizeof(a->name));
+}
+
+int events_descriptions_distinct(const struct bw_point_description *descriptions, uint32_t count)
+{
+	const struct bw_point_description **ordered = calloc(count, sizeof(const struct bw_point_description *));
+	int err = 0;
+
+	if (!ordered)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		ordered[i] = &descriptions[i];
+	qsort(ordered, count, sizeof(*ordered), compare_names);
+	for (uint32_t i = 1; !err && i < count; i++)
+		if (!compare_names(&ordered[i - 1], &ordered[i]))
+			err = -EINVAL;
+	free(ordered);
+	return err;
 }
 
 /* Where cells of histograms end that begin at `at`; tells each state its cells. */
@@ -93,8 +120,7 @@ int events_layout(struct events_header *header, const struct bw_point_descriptio
 	header->states_at = line_up(header->triggers_at + header->point_count);
 	at = lay_cells(header, descriptions, header->states_at + states * sizeof(struct events_state), NULL);
 	header->rings_at = line_up(at);
-	header->slots_at = header->rings_at + (uint64_t)header->stream_count * header->ring_count * sizeof(struct events_ring);
-	at = header->slots_at;
+	at = header->rings_at + (uint64_t)header->stream_count * header->ring_count * sizeof(struct events_ring);
 	for (uint32_t stream = 0; stream < header->stream_count; stream++) {
 		header->streams[stream].slots_at = at;
 		at += (uint64_t)header->ring_count * header->streams[stream].ring_slots * EVENTS_SLOT_BYTES;

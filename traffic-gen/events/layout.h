@@ -92,7 +92,7 @@ struct events_header {
 	uint32_t counter_kind;   /* enum port_counter_kind; PORT_COUNTER_NONE: ns of the system's raw monotonic clock */
 	uint32_t point_count, stream_count, ring_count; /* rings of each stream */
 	uint64_t counter_hz;     /* 0: not stated */
-	uint64_t descriptions_at, wanted_at, triggers_at, states_at, rings_at, slots_at, size_bytes; /* from the file's first byte */
+	uint64_t descriptions_at, wanted_at, triggers_at, states_at, rings_at, size_bytes; /* from the file's first byte */
 	struct {
 		char name[EVENTS_STREAM_NAME_BYTES];
 		uint32_t ring_slots; /* a power of 2 */
@@ -107,7 +107,7 @@ struct events_control {
 	uint32_t generation;     /* atomic: odd while `wanted` is written */
 	uint32_t refused;        /* atomic: programs that could not record into this folder */
 	int32_t refused_errno;   /* atomic: why the last one could not */
-	uint32_t reserved;
+	uint32_t ended;          /* atomic: 1: no program joins any more */
 	uint64_t pid;
 	char output[EVENTS_OUTPUT_BYTES]; /* folder that the streams' files go to */
 	struct {
@@ -158,6 +158,8 @@ void events_lay_cells(const struct events_map *map);
 struct events_slot *events_slots(const struct events_map *map, unsigned int stream, unsigned int ring);
 /** Check texts, kind and ranges. @return 0 or -EINVAL */
 int events_description_check(const struct bw_point_description *description);
+/** Check that no group has a name twice, of descriptions that are right. @return 0; -EINVAL; -ENOMEM */
+int events_descriptions_distinct(const struct bw_point_description *descriptions, uint32_t count);
 
 /**
  * Say whether a stream wants a point.

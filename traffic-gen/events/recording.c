@@ -83,6 +83,13 @@ static int open_renumbered(struct drain *drain, const struct recording *recordin
 	return err;
 }
 
+/* At the begin of a program and at its end: names may be added and taken away meanwhile. */
+static void note_wanted(struct recording *recording, const struct events_map *map)
+{
+	for (uint32_t stream = 0; stream < recording->control->stream_count; stream++)
+		recording->wanted[stream] |= session_is_wanted(map, recording->control, stream);
+}
+
 /* A new program's file of rings. What is wrong with it is said, once, and it is taken away. */
 static int add_rings(struct recording *recording, const char *path, const char *suffix)
 {
@@ -123,6 +130,7 @@ static int add_rings(struct recording *recording, const char *path, const char *
 		return err;
 	recording->drain_count++;
 	recording->programs++;
+	note_wanted(recording, &drain->map);
 	return drain_clocks(drain);
 }
 
@@ -195,6 +203,7 @@ static int end_drain(struct recording *recording, int number)
 	struct drain *drain = &recording->drains[number];
 	int err = drain_clocks(drain);
 
+	note_wanted(recording, &drain->map);
 	if (!err)
 		err = write_last_histories(recording, drain);
 	if (!err)
@@ -236,6 +245,8 @@ int recording_collect(struct recording *recording, bool last, uint64_t *moved_ou
 	uint64_t moved = 0;
 	int err, drains;
 
+	if (last)
+		session_end(recording->control);
 	do {
 		recording->waiting = 0;
 		err = port_events_list(recording->folder, found, &finder);
@@ -358,6 +369,7 @@ static void abandon_one(void *sink, const struct events_map *map)
 
 void recording_abandon(struct recording *recording)
 {
+	session_end(recording->control);
 	recording_each(recording->folder, abandon_one, recording);
 }
 
@@ -445,6 +457,7 @@ static int save_one(void *sink, const char *name)
 	}
 	killed.control->output[EVENTS_OUTPUT_BYTES - 1] = 0;
 	snprintf(killed.output, sizeof(killed.output), "%s", killed.control->output);
+	session_end(killed.control);
 	err = port_events_list(killed.folder, found, &finder);
 	if (!err)
 		err = collect_all(&killed, true, &moved);

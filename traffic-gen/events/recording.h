@@ -18,6 +18,7 @@ struct recording {
 	uint64_t uncollected;                /* slots that could not be written */
 	uint32_t refused;                    /* programs that could not */
 	int64_t due_monotonic_ns[EVENTS_STREAMS_MAX]; /* when a history is to be written; 0: nothing has triggered */
+	bool wanted[EVENTS_STREAMS_MAX];     /* a program had a point that the stream wants */
 	uint64_t triggers;                   /* histories that were written */
 };
 

@@ -41,6 +41,16 @@ int session_control(const char *folder, struct port_events_file *file, struct ev
 	return err;
 }
 
+static bool has_ended(struct events_control *control)
+{
+	return __atomic_load_n(&control->ended, __ATOMIC_SEQ_CST);
+}
+
+void session_end(struct events_control *control)
+{
+	__atomic_exchange_n(&control->ended, 1, __ATOMIC_SEQ_CST);
+}
+
 /* Copy a stream's list, whole, while somebody may be writing it. */
 static void read_wanted(struct events_control *control, uint32_t stream, char *wanted)
 {
@@ -96,6 +106,17 @@ static void set_wanted(const struct events_map *map, struct events_control *cont
 	}
 }
 
+bool session_is_wanted(const struct events_map *map, struct events_control *control, uint32_t stream)
+{
+	char wanted[EVENTS_WANTED_BYTES];
+
+	read_wanted(control, stream, wanted);
+	for (uint32_t point = 0; point < map->header.point_count; point++)
+		if (events_wanted(wanted, &map->descriptions[point]))
+			return true;
+	return false;
+}
+
 void session_set_wanted(const struct events_map *map, struct events_control *control)
 {
 	/* A program that starts may have read lists that have been changed since: what it sets then must not be the last. */
@@ -107,16 +128,6 @@ void session_set_wanted(const struct events_map *map, struct events_control *con
 		if (before == __atomic_load_n(&control->generation, __ATOMIC_RELAXED))
 			return;
 	}
-}
-
-static bool are_distinct(const struct bw_point_description *const *descriptions, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		for (uint32_t j = 0; j < i; j++)
-			if (!strncmp(descriptions[i]->name, descriptions[j]->name, sizeof(descriptions[i]->name)) &&
-			    !strncmp(descriptions[i]->group, descriptions[j]->group, sizeof(descriptions[i]->group)))
-				return false;
-	return true;
 }
 
 static void set_program(char *name, const char *program)
@@ -152,9 +163,9 @@ static void set_header(struct events_header *header, const char *program, uint32
 }
 
 /* Several libraries of a process, and processes of one number in several namespaces, each get a name of their own. */
-static int publish(const char *folder, const struct events_header *header, const char *made)
+static int publish(const char *folder, const struct events_header *header, struct events_control *control, const char *made)
 {
-	char name[EVENTS_NAME_BYTES + 64];
+	char name[EVENTS_NAME_BYTES + 64], path[PORT_EVENTS_PATH_BYTES + sizeof(name)];
 	int err = -EEXIST;
 
 	for (int i = 0; err == -EEXIST && i < NAMES_TRIED; i++) {
@@ -163,6 +174,13 @@ static int publish(const char *folder, const struct events_header *header, const
 	}
 	if (err)
 		port_events_remove(made);
+	/* Either who ends the recording finds the file when it looks last, or its end is seen here. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!err && has_ended(control)) {
+		snprintf(path, sizeof(path), "%s/%s", folder, name);
+		port_events_remove(path);
+		err = -ENOENT;
+	}
 	return err;
 }
 
@@ -179,7 +197,7 @@ static int fill(const char *folder, const struct bw_point_description *const *de
 	memcpy(events->file.address, &map->header, sizeof(map->header));
 	err = events_map_check(events->file.address, events->file.size_bytes, map);
 	if (!err)
-		err = publish(folder, &map->header, made);
+		err = publish(folder, &map->header, control, made);
 	if (!err)
 		set_filters(map, control);
 	if (!err)
@@ -194,7 +212,7 @@ static int open_with_control(const char *folder, const char *program, const stru
 	char made[PORT_EVENTS_PATH_BYTES];
 	int err;
 
-	if (!count || count > EVENTS_POINTS_MAX || !are_distinct(descriptions, count))
+	if (!count || count > EVENTS_POINTS_MAX)
 		return -EINVAL;
 	all = calloc(count, sizeof(*all));
 	if (!all)
@@ -203,6 +221,8 @@ static int open_with_control(const char *folder, const char *program, const stru
 		all[i] = *descriptions[i];
 	set_header(&events->map.header, program, count, control);
 	err = events_layout(&events->map.header, all);
+	if (!err)
+		err = events_descriptions_distinct(all, count);
 	free(all);
 	if (!err)
 		err = port_events_create(folder, events->map.header.size_bytes, &events->file, made);
@@ -224,12 +244,13 @@ int session_open(const char *folder, const char *program, const struct bw_point_
 	if (err)
 		return err;
 	port_events_keep_map(&events->control_file);
-	err = open_with_control(folder, program, descriptions, count, events, events->control);
-	if (err) {
+	err = has_ended(events->control) ? -ENOENT : open_with_control(folder, program, descriptions, count, events, events->control);
+	if (err && err != -ENOENT) {
 		__atomic_store_n(&events->control->refused_errno, -err, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&events->control->refused, 1, __ATOMIC_RELEASE);
-		port_events_close(&events->control_file);
 	}
+	if (err)
+		port_events_close(&events->control_file);
 	return err;
 }
 

@@ -7,9 +7,11 @@
 #include "base/json.h"
 #include "config/options.h"
 #include "events/binary.h"
+#include "events/points_file.h"
 #include "events/verbs.h"
 
 #define TOOL "bw-events list"
+#define POINTS_FILE_SUFFIX ".toml"
 
 static void print_json(const struct bw_point_description *description)
 {
@@ -32,13 +34,37 @@ static void print_json(const struct bw_point_description *description)
 	json_line_end(&json);
 }
 
-static int complain(const char *path, int64_t err)
+static void complain(const char *path, int64_t err)
 {
-	const char *why = err == -ENOEXEC ? "neither an ELF nor a PE file" : err == -EBADMSG ? "damaged, or not made by this version"
+	const char *why = err == -ENOEXEC ? "neither an ELF nor a PE file, nor *.toml" : err == -EBADMSG ? "damaged, or not made by this version"
 			  : err == -EXDEV ? "of a machine of another byte order" : strerror((int)-err);
 
 	fprintf(stderr, TOOL ": %s: %s\n", path, why);
-	return EXIT_BAD_INPUT;
+}
+
+static bool is_points_file(const char *path)
+{
+	size_t length = strlen(path), end = strlen(POINTS_FILE_SUFFIX);
+
+	return length >= end && !strcmp(path + length - end, POINTS_FILE_SUFFIX);
+}
+
+/* Returns the number of points, or -1: why not has been said. */
+static int64_t find_points(const char *path, struct bw_point_description **points_out)
+{
+	struct schema_error error;
+	int64_t count;
+
+	if (is_points_file(path)) {
+		count = points_file_read(path, points_out, &error);
+		if (count < 0)
+			fprintf(stderr, TOOL ": %s\n", error.text);
+	} else {
+		count = binary_points(path, points_out);
+		if (count < 0)
+			complain(path, count);
+	}
+	return count < 0 ? -1 : count;
 }
 
 int verb_list(int argc, char **argv)
@@ -49,8 +75,9 @@ int verb_list(int argc, char **argv)
 		{ 0 },
 	};
 	const struct command command = {
-		TOOL, "PROGRAM [--json]",
-		"Find the points in the file of a program or library, ELF or PE; it is not started.\n"
+		TOOL, "FILE [--json]",
+		"Find the points in the file of a program or library, ELF or PE, which is not started; or in a file of names of\n"
+		"another language, *.toml.\n"
 		"Columns: GROUP.NAME, kind, what it records.\n"
 		"Exit codes: 0 done, also where there is no point; 2 it cannot be read.\n",
 		options, 1, 1,
@@ -62,9 +89,9 @@ int verb_list(int argc, char **argv)
 
 	if (parsed < 0)
 		return options_exit_code(parsed);
-	count = binary_points(path, &points);
+	count = find_points(path, &points);
 	if (count < 0)
-		return complain(path, count);
+		return EXIT_BAD_INPUT;
 	for (int64_t i = 0; i < count; i++) {
 		char full[sizeof(points[i].group) + sizeof(points[i].name) + 2];
 

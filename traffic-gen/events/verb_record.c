@@ -50,8 +50,8 @@ static int arguments_parse(struct arguments *arguments, int argc, char **argv)
 		"A file for each program and stream: FOLDER/NAME.PID.N." STREAM_NAME STREAM_FILE_SUFFIX ".\n"
 		"A history keeps the newest events; SIGUSR1, and `bw-events trigger`, write it as its own triggers do.\n"
 		"Rings lie in /dev/shm, or in the folder that the variable BW_EVENTS_MEMORY names; they outlive PROGRAM and recorder.\n"
-		"Exit codes: 0 done; 2 bad input, also: PROGRAM has points, but none of these names; 3 nothing can be recorded here;\n"
-		"4 events were lost, or nothing was recorded; 5 PROGRAM failed, or the files could not be written.\n",
+		"Exit codes: 0 done; 2 bad input; 3 nothing can be recorded here; 4 events were lost, nothing was recorded, or no program\n"
+		"had a point of a stream's names; 5 PROGRAM failed, or the files could not be written.\n",
 		options, 0, 0,
 	};
 	const char *none[1];
@@ -75,8 +75,8 @@ static int arguments_parse(struct arguments *arguments, int argc, char **argv)
 	return -1;
 }
 
-/* Where the program's file tells its points, names that fit none of them are a mistake. A script, or a name in PATH, does not tell. */
-static bool names_fit(const struct arguments *arguments, const char *wanted)
+/* Names that fit no point in the program's file may be of a library, or of what it starts. A script, or a name in PATH, does not tell. */
+static void tell_names(const struct arguments *arguments, const char *wanted)
 {
 	struct bw_point_description *points;
 	int64_t count = arguments->program ? binary_points(arguments->program[0], &points) : 0;
@@ -87,9 +87,8 @@ static bool names_fit(const struct arguments *arguments, const char *wanted)
 	if (count > 0)
 		free(points);
 	if (!fits)
-		fprintf(stderr, TOOL ": %s has %" PRId64 " points, none of these names; see: bw-events list %s\n", arguments->program[0], count,
-			arguments->program[0]);
-	return fits;
+		fprintf(stderr, TOOL ": %s itself has %" PRId64 " points, none of these names; see: bw-events list %s\n",
+			arguments->program[0], count, arguments->program[0]);
 }
 
 static int set_control(const struct arguments *arguments, struct events_control *control)
@@ -113,7 +112,8 @@ static int set_control(const struct arguments *arguments, struct events_control 
 		return EXIT_BAD_INPUT;
 	if (wanted_add(TOOL, control->streams[0].wanted, arguments->texts, count, '+'))
 		return EXIT_BAD_INPUT;
-	return names_fit(arguments, control->streams[0].wanted) ? EXIT_DONE : EXIT_BAD_INPUT;
+	tell_names(arguments, control->streams[0].wanted);
+	return EXIT_DONE;
 }
 
 struct run {
@@ -178,6 +178,20 @@ static int record(struct recording *recording, struct run *run, struct waiter *w
 	return err;
 }
 
+/* Say which streams want what no program had. Returns whether there is one; without a program that says enough. */
+static bool tell_unwanted(const struct recording *recording)
+{
+	bool some = false;
+
+	for (uint32_t stream = 0; recording->programs && stream < recording->control->stream_count; stream++) {
+		if (recording->wanted[stream])
+			continue;
+		fprintf(stderr, TOOL ": stream %s: no program or library had a point of these names\n", recording->control->streams[stream].name);
+		some = true;
+	}
+	return some;
+}
+
 static int tell(const struct recording *recording, const struct run *run, int err)
 {
 	uint32_t refused = recording->refused + __atomic_load_n(&recording->control->refused, __ATOMIC_ACQUIRE);
@@ -197,7 +211,7 @@ static int tell(const struct recording *recording, const struct run *run, int er
 		fprintf(stderr, TOOL ": the program ended with %d\n", run->code);
 		return EXIT_FAULT;
 	}
-	return refused || recording->lost || (!recording->slots && !has_history(recording->control)) ? EXIT_INVALID : EXIT_DONE;
+	return tell_unwanted(recording) || refused || recording->lost || (!recording->slots && !has_history(recording->control)) ? EXIT_INVALID : EXIT_DONE;
 }
 
 /* The folder is there; whatever comes, it is removed. */

@@ -84,7 +84,7 @@ struct port_transmitted {
 	int64_t stamp_realtime_ns, stamp_monotonic_ns; /* one of them, the other is 0 */
 };
 
-/** Prepare the process: network library, binary stdout, broken pipes as errors. Call once. @return 0 or -errno */
+/** Prepare the process: network library, binary stdout, broken pipes and files beyond a limit of their size as errors. Call once. @return 0 or -errno */
 int port_init(void);
 
 /** Open a non-blocking UDP socket bound to an address (port 0: any). @return 0 or -errno */

@@ -27,11 +27,13 @@ import sys
 import tomllib
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from operator import index
 from pathlib import Path
 from typing import Any, Final, cast
 
 KINDS: Final = {"event": 1, "data": 2, "interval": 3, "counter": 4, "histogram": 5}
 DATA_MAX_BYTES: Final = 4096
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _TEXTS: Final = {"group": 24, "name": 40, "decoder": 24, "about": 144}
 _NUMBERS: Final = ("low", "high", "buckets")
 
@@ -64,7 +66,13 @@ class _Point(ctypes.Structure):
 
 
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(os.environ.get("BWEVENTS_LIBRARY", "libbwevents.so"))
+    name = os.environ.get("BWEVENTS_LIBRARY", "libbwevents.so")
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        raise OSError(
+            f"{error}: points need the library libbwevents.so; BWEVENTS_LIBRARY may name its file"
+        ) from error
     point = ctypes.POINTER(_Point)
     library.bw_events_open.argtypes = (
         ctypes.c_char_p,
@@ -86,6 +94,13 @@ def _library() -> ctypes.CDLL:
         getattr(library, name).restype = None
     library.bw_value_log.argtypes = library.bw_value_reset.argtypes = (point,)
     return library
+
+
+def _number(value: int) -> int:
+    number = index(value)
+    if not _LEAST <= number <= _MOST:
+        raise OverflowError(f"{number} has more than 64 bits; allowed: {_LEAST} to {_MOST}")
+    return number
 
 
 def _described(path: Path, number: int, table: object) -> _Description:
@@ -149,7 +164,7 @@ class Points:
 
         Raises:
             PointsError: The file is wrong, or names a point twice.
-            OSError: There is no library.
+            OSError: There is no library; without one there are no points, also where nothing records.
         """
         program, described = _read(path)
         self._library = _library()
@@ -195,21 +210,25 @@ class Points:
         """
         return bool(self._by_name[full_name][0].on[0])
 
-    def event(self, full_name: str, tag: int = 0, data: bytes | None = None) -> None:
+    def event(self, full_name: str, tag: int = 0, data: bytes | bytearray | memoryview | None = None) -> None:
         """Record an event, with up to 4096 bytes if it is a point of data; what is more is cut off.
 
         Args:
             full_name: GROUP.NAME.
-            tag: A number of 64 bits.
+            tag: A number of 64 bits with its sign.
             data: What its decoder unpacks.
 
         Raises:
             KeyError: There is no such point.
-            TypeError: It is of another kind.
+            TypeError: It is of another kind, the tag is no integer, or the data are no bytes.
+            OverflowError: The tag has more than 64 bits. Both also while the point is off.
         """
         point = self._point(full_name, KINDS["event"] if data is None else KINDS["data"])
+        number = _number(tag)
+        if data is not None and not isinstance(data, bytes):
+            data = memoryview(data).tobytes()
         if point.on[0]:
-            self._library.bw_event_write(ctypes.byref(point), tag, data, len(data or b""))
+            self._library.bw_event_write(ctypes.byref(point), number, data, len(data or b""))
 
     @contextmanager
     def interval(self, full_name: str, tag: int = 0) -> Generator[None]:
@@ -217,34 +236,38 @@ class Points:
 
         Args:
             full_name: GROUP.NAME.
-            tag: A number of 64 bits.
+            tag: A number of 64 bits with its sign.
 
         Raises:
             KeyError: There is no such point.
-            TypeError: It is of another kind.
+            TypeError: It is of another kind, or the tag is no integer.
+            OverflowError: The tag has more than 64 bits. All of it before the block.
         """
         point = self._point(full_name, KINDS["interval"])
+        number = _number(tag)
         began = self._library.bw_events_ticks(ctypes.byref(point)) if point.on[0] else 0
         try:
             yield
         finally:
             if point.on[0]:
-                self._library.bw_interval_write(ctypes.byref(point), began, tag)
+                self._library.bw_interval_write(ctypes.byref(point), began, number)
 
     def add(self, full_name: str, value: int = 1) -> None:
         """Add to a counter, or count a value in a histogram; nothing is recorded by it.
 
         Args:
             full_name: GROUP.NAME.
-            value: A number of 64 bits.
+            value: A number of 64 bits with its sign.
 
         Raises:
             KeyError: There is no such point.
-            TypeError: It is of another kind.
+            TypeError: It is of another kind, or the value is no integer.
+            OverflowError: The value has more than 64 bits.
         """
         point = self._point(full_name, KINDS["counter"], KINDS["histogram"])
+        number = _number(value)
         if point.on[0]:
-            self._library.bw_value_add(ctypes.byref(point), value)
+            self._library.bw_value_add(ctypes.byref(point), number)
 
     def log(self, full_name: str) -> None:
         """Record what a counter or a histogram has come to; raises as `add`."""

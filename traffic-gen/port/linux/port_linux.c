@@ -116,7 +116,7 @@ int port_init(void)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 
-	return sigaction(SIGPIPE, &ignore, NULL) ? -errno : 0;
+	return sigaction(SIGPIPE, &ignore, NULL) || sigaction(SIGXFSZ, &ignore, NULL) ? -errno : 0;
 }
 
 static void on_stop_signal(int number)

@@ -104,6 +104,7 @@ static void become(const char *folder, char **argv, int told)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL); /* which port_init ignores */
+	signal(SIGXFSZ, SIG_DFL);
 	if (!setenv("BW_EVENTS", folder, 1))
 		execvp(argv[0], argv);
 	failed = errno;
