@@ -246,8 +246,9 @@ int verb_record(int argc, char **argv)
 
 	arguments.points = (struct option_texts){ arguments.texts, PATTERNS_MAX, 0 };
 	code = arguments_parse(&arguments, argc, argv);
-	if (code < 0)
-		code = set_control(&arguments, &control);
+	if (code >= 0)
+		return code;
+	code = set_control(&arguments, &control);
 	if (code != EXIT_DONE)
 		return code;
 	err = port_events_output(arguments.output, output);
