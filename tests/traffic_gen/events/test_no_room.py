@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -11,6 +12,9 @@ import numpy as np
 
 from reports.timeline.event_stream_file import read_event_streams
 from tests.patience import HANG_S
+
+ON_ONE = f"taskset -c {min(os.sched_getaffinity(0))}"
+"""One processor, one ring: what is written is the beginning of what happened."""
 
 
 def _with_small(place: str, size: str, command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -39,7 +43,7 @@ def test_without_room_in_memory_the_program_runs_and_says_it(
 def test_a_full_disk_is_said_and_what_was_written_is_whole(tool: str, probe: str, tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    record = f"{tool} record --output {small} -- {probe} count 100000"
+    record = f"{tool} record --output {small} -- {ON_ONE} {probe} count 100000"
     script = f"{record}; code=$?; cp {small}/* {tmp_path}; exit $code"
     done = _with_small(str(small), "1m", ["sh", "-c", script])
     assert done.returncode == 5
@@ -56,8 +60,8 @@ def test_a_full_disk_is_said_and_what_was_written_is_whole(tool: str, probe: str
 def test_a_limit_of_file_size_is_said_and_what_was_written_is_whole(
     tool: str, probe: str, tmp_path: Path
 ) -> None:
-    unlimited = 'ulimit -S -f unlimited; exec "$0" count 100000'
-    record = f"{tool} record --output {tmp_path} --ring-kib 16384 -- sh -c '{unlimited}' {probe}"
+    unlimited = 'ulimit -S -f unlimited; exec "$@" count 100000'
+    record = f"{tool} record --output {tmp_path} --ring-kib 16384 -- sh -c '{unlimited}' sh {ON_ONE} {probe}"
     done = subprocess.run(
         ["sh", "-c", f"ulimit -S -f 600; exec {record}"],
         capture_output=True,
