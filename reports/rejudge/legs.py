@@ -44,7 +44,11 @@ def leg_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], 
     legs, judged_legs = judge_each(run, records, "leg_time", DOCUMENT, _leg)
     checks, judged_checks = judge_each(run, records, "timeline_contradictions", DOCUMENT, _contradictions)
     delays, judged_delays = judge_each(run, records, "leg_delay_error", DOCUMENT, _delay)
-    return legs + checks + delays, judged_legs + judged_checks + judged_delays
+    problems, count = legs + checks + delays, judged_legs + judged_checks + judged_delays
+    for quantity in ("places_outside", "places_beyond_u"):
+        found, judged = judge_each(run, records, quantity, DOCUMENT, _places)
+        problems, count = problems + found, count + judged
+    return problems, count
 
 
 def _leg(record: Record, file: Path) -> Iterator[str]:
@@ -120,6 +124,8 @@ def _facts(record: Record, facts: Json, folder: Path) -> Iterator[str]:
         for name in (end["answer"], end["events"], end.get("exchanges")):
             if name and name not in named:
                 yield f"{name} is not among its evidence"
+    if facts.get("card") and facts["card"]["answer"] not in named:
+        yield f"{facts['card']['answer']} is not among its evidence"
     for end in ("server", "client"):
         answer = read_result(folder / facts[end]["answer"])
         if answer is None:
@@ -179,6 +185,52 @@ def _delay(record: Record, file: Path) -> Iterator[str]:
         yield f"{record['outcome']}, its streams come to {outcome}"
 
 
+def _places(record: Record, file: Path) -> Iterator[str]:
+    """Hold the target's events against its card: the middle one lies within half a round trip of exchanges.
+
+    How many lie beyond U is noted: places by simple lines have none.
+    """
+    facts: Json = json.loads(file.read_text("utf-8"))
+    yield from _facts(record, facts, file.parent)
+    end, folder = facts["client"], file.parent
+    card = read_result(folder / facts["card"]["answer"])
+    answer = read_result(folder / end["exchanges"])
+    if card is None or answer is None:
+        yield "the card's answer or the exchanges have no result"
+        return
+    stream = _Stream((folder / end["events"]).read_bytes())
+    readings = stream.readings(facts["tai_utc_s"])
+    rows = card["series"]["rows"]
+    middle = card["series"]["interval_ns"] // 2
+    by_card = [(at + middle + round(mean), at + middle) for at, _, mean, _, _ in rows]
+    exchanges, half = _short_exchanges(answer)
+    own = [_on(readings, ticks) for events in stream.events.values() for _, ticks in events]
+    known = [each for each in own if by_card[0][0] <= each <= by_card[-1][0]]
+    if abs(record["n"] - len(known)) > len(known) / 100:
+        yield f"n is {record['n']}, the card saw {len(known)} events"
+    errors = sorted(abs(_on(exchanges, each) - _on(by_card, each)) for each in known)
+    if record["value"] is None or not 0 <= record["value"] <= (100 if record["unit"] else record["n"]):
+        yield f"value is {record['value']}, of {record['n']} events"
+        return
+    if errors and errors[len(errors) // 2] > half + SLACK_NS and record["value"] == 0:
+        yield f"value is 0, and half of the events are {errors[len(errors) // 2]} ns off by the card"
+    if record["quantity"] == "places_outside" and record["value"] != int(record["value"]):
+        yield f"value is {record['value']}: a count"
+    outcome = outcome_of(record, record["value"], record["n"])
+    if record["outcome"] != outcome:
+        yield f"{record['outcome']}, its value comes to {outcome}"
+
+
+def _short_exchanges(answer: Json) -> tuple[list[tuple[int, int]], int]:
+    """Return what the clock showed at the quickest quarter of exchanges, with TAI then; and half of a trip.
+
+    Those that were held up say little.
+    """
+    halves = sorted(half for _, _, half in answer["series"])
+    short = halves[len(halves) // 4]
+    return [(at + offset, at) for at, offset, half in answer["series"] if half <= short], short
+
+
 def _later(facts: Json, folder: Path, leg: str, turn: int) -> list[float]:
     """Return by how much each delayed turn's median is above the mean of its neighbours'."""
     turns: dict[int, list[int]] = {}
@@ -235,11 +287,8 @@ def _ends(facts: Json, folder: Path, leg: str) -> tuple[tuple[dict[int, int], di
             answer = read_result(folder / facts[end]["exchanges"])
             if answer is None:
                 raise ValueError(f"{facts[end]['exchanges']}: no result")
-            halves = sorted(half for _, _, half in answer["series"])
-            # Those that were held up say little: a quarter of all, the shortest ones.
-            short = halves[len(halves) // 4]
-            exchanges = [(at + offset, at) for at, offset, half in answer["series"] if half <= short]
-            u_ns += halves[0] / 2
+            exchanges, _ = _short_exchanges(answer)
+            u_ns += min(half for _, _, half in answer["series"]) / 2
         ends.append(
             {
                 tag: _on(exchanges, _on(readings, ticks)) if exchanges else _on(readings, ticks)

@@ -12,6 +12,8 @@ AGAIN = Again(
     quantities={
         "leg_time": Kind("ns", ("median", "p99"), LEGS),
         "timeline_contradictions": Kind("", ("count",), LEGS, is_check=True, is_selected=False),
+        "places_outside": Kind("", ("count",), LEGS, is_check=True, is_selected=False),
+        "places_beyond_u": Kind("%", ("share",), LEGS, is_check=True, is_selected=False),
         "leg_delay_error": Kind("ns", ("median",), LEGS, is_check=True, is_selected=False),
     },
     judges=(leg_discrepancies,),

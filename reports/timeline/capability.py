@@ -9,6 +9,8 @@ from reports.requirement_keys import COUNT, SAMPLES, UP_TO_A_SECOND, text
 LEG_TIME = "leg_time"
 CONTRADICTIONS = "timeline_contradictions"
 DELAY_ERROR = "leg_delay_error"
+PLACES_BEYOND_U = "places_beyond_u"
+PLACES_OUTSIDE = "places_outside"
 TO_TARGET, FROM_TARGET = "to the target", "from the target"
 LEGS = TO_TARGET, FROM_TARGET
 QUANTILES = {"median": 0.5, "p99": 0.99}
@@ -24,6 +26,8 @@ CAPABILITY = Capability(
     quantities={
         LEG_TIME: Quantity(series="legs"),
         CONTRADICTIONS: Quantity("", is_check=True),
+        PLACES_BEYOND_U: Quantity("%", is_check=True),
+        PLACES_OUTSIDE: Quantity("", is_check=True),
         DELAY_ERROR: Quantity(series="legs", worse="farther from zero", is_check=True),
     },
     requirements={

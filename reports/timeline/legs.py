@@ -146,6 +146,17 @@ def _global_time(folder: Path, end: LegEnd, stream: EventStream, facts: Stimulus
     return GlobalTime(chained_record(own, clock))
 
 
+def timeline_places(folder: Path, end: LegEnd, facts: StimulusResponse) -> Places:
+    """Return the places of all events of an end; raises RecordError."""
+    stream = read_event_stream(folder / end.events)
+    return _places(stream, _global_time(folder, end, stream, facts))
+
+
+def own_places(end: LegEnd, stream: EventStream, facts: StimulusResponse) -> Places:
+    """Return what the end's own clock showed at all its events, TAI; raises RecordError."""
+    return _places(stream, GlobalTime(clock_record(end.node, stream, "realtime", facts.tai_utc_s)))
+
+
 def _places(stream: EventStream, time: GlobalTime) -> Places:
     hz, _ = frequency_hz(stream, readings_of(stream, "realtime"))
     if stream.ticks.size and int(stream.ticks.max()) >= 1 << 62:

@@ -49,6 +49,19 @@ class KnownDelay:
 
 
 @dataclass(frozen=True)
+class Card:
+    """A timecard in the target that takes no part: what it says of the target's clock is held against places.
+
+    Attributes:
+        answer: File of `bw-clock compare`, of the target's clock against the card.
+        bound_ns: Of the card's own error.
+    """
+
+    answer: str
+    bound_ns: int
+
+
+@dataclass(frozen=True)
 class StimulusResponse:
     """What `legs.json` holds.
 
@@ -61,6 +74,7 @@ class StimulusResponse:
         tai_utc_s: TAI - UTC, as all tools used it.
         least_ns: What cables and switches take at least, one way.
         delay: None: nothing was delayed.
+        card: None: none was read.
     """
 
     target: str
@@ -72,13 +86,17 @@ class StimulusResponse:
     tai_utc_s: int
     least_ns: int
     delay: KnownDelay | None = omit_none()  # noqa: RUF009 - a field
+    card: Card | None = omit_none()  # noqa: RUF009 - a field
     schema: str = SCHEMA
 
     @property
     def files(self) -> tuple[str, ...]:
         """Return the names of all files beside `legs.json`."""
         ends = (self.server, self.client)
-        return tuple(name for each in ends for name in (each.answer, each.events, each.exchanges) if name)
+        card = [self.card.answer] if self.card else []
+        return tuple(
+            name for each in ends for name in (each.answer, each.events, each.exchanges) if name
+        ) + tuple(card)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +134,8 @@ def load_legs(folder: Path) -> StimulusResponse:
         raise RecordError(f"{LEGS_FILE}: both ends are on {found.server.node}")
     if min(found.count, found.size_bytes, found.interval_us) < 1 or found.least_ns < 0:
         raise RecordError(f"{LEGS_FILE}: need count, size_bytes, interval_us >= 1 and least_ns >= 0")
+    if found.card is not None and found.card.bound_ns < 0:
+        raise RecordError(f"{LEGS_FILE}: card.bound_ns: must be 0 and more")
     if found.delay is not None and (
         found.delay.leg not in LEGS or min(found.delay.delay_us, found.delay.turn) < 1
     ):

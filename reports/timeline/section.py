@@ -11,12 +11,21 @@ import numpy as np
 from reports.errors import ReportError
 from reports.record.measurement import Measurement
 from reports.section import PrintFigure, Section, TargetData, TargetView
-from reports.timeline.capability import CONTRADICTIONS, DELAY_ERROR, FROM_TARGET, LEG_TIME, TO_TARGET
+from reports.timeline.capability import (
+    CONTRADICTIONS,
+    DELAY_ERROR,
+    FROM_TARGET,
+    LEG_TIME,
+    PLACES_BEYOND_U,
+    PLACES_OUTSIDE,
+    TO_TARGET,
+)
 from reports.timeline.clock_record import ClockRecord
 from reports.timeline.delayed_legs import DELAY_FOLDERS, FoundDelay, found_delays
 from reports.timeline.legs import Leg, Legs, load_stimulus_response, quantile_ns
 from reports.timeline.legs_evidence import FOLDER, LEGS_FILE
 from reports.timeline.legs_plots import figure_clock, figure_legs
+from reports.timeline.place_errors import BESIDE_CARD, PlaceErrors, load_place_errors
 from reports.timeline.verdict import contradiction_text, leg_uncertainty
 
 PAPER_MEAN_NS = {TO_TARGET: 67_440, FROM_TARGET: 64_830}
@@ -59,12 +68,14 @@ class TimelineSection(TargetView):
 
     Attributes:
         legs: None: the evidence could not be read.
+        errors: Of places beside a card; None: none was read.
         problems: Why.
     """
 
     judged: tuple[Measurement, ...]
     legs: Legs | None
     delays: tuple[FoundDelay, ...] = ()
+    errors: PlaceErrors | None = None
     problems: tuple[str, ...] = ()
 
     @property
@@ -106,6 +117,15 @@ class TimelineSection(TargetView):
         return found
 
     @property
+    def place_medians(self) -> tuple[float, ...]:
+        """Return the medians of error, U, bound and the card's own error, in ns; empty: no card was read."""
+        if self.errors is None or not len(self.errors):
+            return ()
+        places = self.errors.places
+        every = np.abs(self.errors.error_ns), places.u_ns, places.bound_ns, self.errors.card_ns
+        return tuple(float(np.median(each)) for each in every)
+
+    @property
     def contradiction(self) -> str:
         """Return the worst contradiction in words; empty: there is none."""
         causes = self.legs.causality if self.legs else None
@@ -135,20 +155,23 @@ class TimelineSection(TargetView):
 def gather_timeline(measured: TargetData) -> TimelineSection | None:
     """Return the section of a target; None: nothing was measured."""
     folder = measured.evidence(FOLDER)
-    judged = tuple(
-        each for each in measured.records if each.quantity in (LEG_TIME, CONTRADICTIONS, DELAY_ERROR)
-    )
-    if not judged and not (folder / LEGS_FILE).exists():
+    own = LEG_TIME, CONTRADICTIONS, DELAY_ERROR, PLACES_OUTSIDE, PLACES_BEYOND_U
+    judged = tuple(each for each in measured.records if each.quantity in own)
+    has_legs, has_card = ((each / LEGS_FILE).exists() for each in (folder, folder / BESIDE_CARD))
+    if not judged and not has_legs and not has_card:
         return None
-    legs, delays = None, tuple[FoundDelay, ...]()
+    legs, delays, errors = None, tuple[FoundDelay, ...](), None
     problems: list[str] = []
     try:
-        legs = measured.once(load_stimulus_response, folder)
+        if has_card:
+            errors = measured.once(load_place_errors, folder / BESIDE_CARD)
+        if has_legs:
+            legs = measured.once(load_stimulus_response, folder)
         if all((folder / name / LEGS_FILE).exists() for name in DELAY_FOLDERS):
             delays = tuple(measured.once(found_delays, folder))
     except ReportError as error:
         problems.append(str(error))
-    return TimelineSection(judged, legs, delays, tuple(problems))
+    return TimelineSection(judged, legs, delays, errors, tuple(problems))
 
 
 SECTION = Section((("timeline", "One timeline"),), "timeline/section.html.j2", gather_timeline)

@@ -19,15 +19,23 @@ from reports.timeline.capability import (
     DELAY_ERROR,
     FROM_TARGET,
     LEG_TIME,
+    PLACES_BEYOND_U,
+    PLACES_OUTSIDE,
     QUANTILES,
     TO_TARGET,
 )
 from reports.timeline.contradictions import Causality
 from reports.timeline.delayed_legs import TURNS_MIN, FoundDelay
 from reports.timeline.legs import Leg, Legs, off_in_quarters_ns, quantile_ns
+from reports.timeline.place_errors import PlaceErrors
 
 CHECK = "BENCH-TIMELINE"
 DELAY_CHECKS = {TO_TARGET: "BENCH-DELAY-TO-TARGET", FROM_TARGET: "BENCH-DELAY-FROM-TARGET"}
+BOUND_CHECK, U_CHECK = "BENCH-PLACES-BOUND", "BENCH-PLACES-U"
+BOUND_LIMIT = Limit(0, None, "no event lies outside its hard interval")
+U_LIMIT = Limit(5, None, "U is made for 95 % of the events")
+PLACES_MIN = 100
+"""Events that both have."""
 CHECK_LIMIT = Limit(0, None, "nothing comes before it was sent")
 
 
@@ -124,3 +132,20 @@ def delay_measurement(found: Sequence[FoundDelay], context: Context) -> Measurem
         judged = Verdict(judged.outcome, judged.margin, f"{worst.leg}: {judged.reason}")
     sample = Sample(DELAY_ERROR, "median", worst.error_ns, worst.turns, TURNS_MIN)
     return build_record(DELAY_CHECKS[worst.delayed], sample, limit, uncertainty, judged, context)
+
+
+def place_measurements(errors: PlaceErrors, context: Context) -> tuple[Measurement, Measurement]:
+    """Judge how many events lie outside the hard interval, and which share of them beyond U, by the card."""
+    nothing, n = Uncertainty.from_parts([]), len(errors)
+    outside, share = errors.outside, 100 * errors.beyond_u / n if n else None
+    found: list[Measurement] = []
+    for name, quantity, statistic, value, limit in (
+        (BOUND_CHECK, PLACES_OUTSIDE, "count", outside if n else None, BOUND_LIMIT),
+        (U_CHECK, PLACES_BEYOND_U, "share", share, U_LIMIT),
+    ):
+        sample = Sample(quantity, statistic, value, n, PLACES_MIN)
+        judged = judge(
+            value, limit, nothing, n=n, n_required=PLACES_MIN, statistic=statistic, unit=sample.unit
+        )
+        found.append(build_record(name, sample, limit, nothing, judged, context))
+    return found[0], found[1]

@@ -20,13 +20,17 @@ from reports.timeline.capability import LEG_TIME
 from reports.timeline.delayed_legs import DELAY_FOLDERS, found_delay
 from reports.timeline.legs import Legs, load_stimulus_response
 from reports.timeline.legs_evidence import FOLDER, LEGS_FILE, KnownDelay, load_legs
+from reports.timeline.place_errors import BESIDE_CARD, load_place_errors
 from reports.timeline.verdict import (
+    BOUND_CHECK,
     CHECK,
     DELAY_CHECKS,
+    U_CHECK,
     contradiction_measurement,
     delay_measurement,
     leg_measurement,
     leg_uncertainty,
+    place_measurements,
 )
 from reports.units import format_value
 from resources.keywords.bench import bench_library, say
@@ -68,7 +72,7 @@ class TimelineLibrary(RequirementScope):
         yield self._path, [each.id for each in self._requirements()]
 
     @keyword
-    def send_stimuli_to_the_target(self, target: str, profile: Profile) -> None:
+    def send_stimuli_to_the_target(self, target: str, profile: Profile, delay_us: int = 0) -> None:
         """Send stimuli from a producer's node to the target, which answers each, and record both ends.
 
         Then, for each leg, some more, of which a part is delayed by a known time in that leg.
@@ -76,10 +80,11 @@ class TimelineLibrary(RequirementScope):
         Args:
             target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `nightly`, …: how many.
+            delay_us: The known delay, a quarter of the interval at most; 0: as the profile says.
         """
         library = bench_library()
         bench, spec = library.bench, library.target(target)
-        times = times_of(profile, TIMES, stimulus_times)
+        times = times_of(profile, TIMES, stimulus_times).delayed_by(delay_us)
         self._profile, self._folder = profile, current_run().evidence_folder(FOLDER, target)
         say(f"{times.count} stimuli to {target}")
         measure_legs(bench, spec, Stimuli(times.count, times.interval_us, times.size_bytes), self._folder)
@@ -96,6 +101,35 @@ class TimelineLibrary(RequirementScope):
                     for ns in (int(np.median(each.time_ns)), leg_uncertainty(each, "median").expanded)
                 )
                 say(f"{each.name}: median {median}, U = {u}, of {len(each)} messages")
+
+    @keyword
+    def send_stimuli_beside_the_card(self, target: str, profile: Profile) -> None:
+        """Send stimuli to the target while its timecard is read, which takes no part in the timeline.
+
+        Args:
+            target: Name of the target under `benchwright.targets` of the bench file; it has a timecard.
+            profile: `ci`, `nightly`, …: how many.
+        """
+        library = bench_library()
+        times = times_of(profile, TIMES, stimulus_times)
+        self._profile, folder = profile, current_run().evidence_folder(FOLDER, target)
+        self._folder = folder / BESIDE_CARD
+        say(f"{times.count} stimuli to {target}, beside its card")
+        stimuli = Stimuli(times.count, times.interval_us, times.size_bytes)
+        measure_legs(library.bench, library.target(target), stimuli, self._folder, beside_card=True)
+
+    @keyword
+    def events_should_lie_where_the_card_says(self) -> None:
+        """Check the bench: by the card no event lies outside its hard interval, and at most 5 % beyond U."""
+        judges(BOUND_CHECK, U_CHECK)
+        errors = self._read(load_place_errors, self._folder)
+        if len(errors):
+            every = np.abs(errors.error_ns), errors.places.u_ns, errors.places.bound_ns
+            error, u, bound = (format_value(int(np.median(each)), "ns", 3) for each in every)
+            say(f"medians of {len(errors)} events: error {error}, U {u}, bound {bound}")
+        records = list(place_measurements(errors, self._context("")))
+        keep(records, "they lie where the card says")
+        require_passed(records)
 
     @keyword
     def legs_should_be_within_their_limits(self) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hw.errors import ConfigError
@@ -33,6 +33,20 @@ class StimulusTimes:
     delay_count: int
     delay_turn: int
 
+    def delayed_by(self, delay_us: int) -> StimulusTimes:
+        """Return the same with another delay; 0: as it is. Raises ConfigError: it is out of range."""
+        if not delay_us:
+            return self
+        found = replace(self, delay_us=delay_us)
+        found.require_room("delay_us")
+        return found
+
+    def require_room(self, where: str) -> None:
+        """Refuse a delay that an interval has no room for; raises ConfigError, which begins with `where`."""
+        largest_us = self.interval_us // DELAYS_IN_AN_INTERVAL
+        if not 1 <= self.delay_us <= largest_us:
+            raise ConfigError(f"{where}: {self.delay_us}; allowed: 1..{largest_us}, a quarter of interval_us")
+
 
 def stimulus_times(table: Fields) -> StimulusTimes:
     """Read the table of a profile; raises ConfigError: names file, field and allowed range."""
@@ -45,11 +59,7 @@ def stimulus_times(table: Fields) -> StimulusTimes:
         delay_turn=table.integer("delay_turn", 10, 10_000),
     )
     where = f"{table.file}: {table.table}"
-    if times.delay_us * DELAYS_IN_AN_INTERVAL > times.interval_us:
-        allowed = times.interval_us // DELAYS_IN_AN_INTERVAL
-        raise ConfigError(
-            f"{where}.delay_us: {times.delay_us}; allowed: 1..{allowed}, a quarter of interval_us"
-        )
+    times.require_room(f"{where}.delay_us")
     if times.delay_turn * 2 > times.delay_count:
         allowed = times.delay_count // 2
         raise ConfigError(

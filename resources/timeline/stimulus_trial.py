@@ -7,6 +7,7 @@ The clock of each end is asked all the while by the node of the reference clock,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +17,13 @@ from hw.hardware_latency import round_trip
 from hw.open_bench import OpenBench
 from hw.protocols import Job
 from reports.timeline.capability import TO_TARGET
-from reports.timeline.legs_evidence import KnownDelay, LegEnd, StimulusResponse, write_legs
+from reports.timeline.legs_evidence import Card, KnownDelay, LegEnd, StimulusResponse, write_legs
+from resources.clock_sync.command import clock_command
 from resources.clock_sync.lines import ask_clock, serve_clocks
+from resources.clock_sync.settings import SYSTEM_CLOCK
 from resources.clock_sync.tai_utc import common_tai_utc_s
+from resources.clock_sync.timecard import serve_timecards
+from resources.clock_sync.trial import CLOCK_PRIORITY, FILTER_NS, timecard_of
 from resources.tools.experiment import Experiment
 from resources.tools.fetched import plain_names
 from resources.tools.witness import add_witness
@@ -33,6 +38,9 @@ TIMEOUT_MS = 10_000
 """How long an end waits for the other one: a machine may be away, and the client begins later."""
 LONGEST_MS = 604_800_000
 """Of what is stopped when the messages are through."""
+CARD = "card"
+PAUSE_MAX_US = 20_000
+"""Between readings of the card: a hundred a second take nothing from the target."""
 WITNESS_MAX_MS = 86_400_000
 ENDING_S = 60.0
 
@@ -102,7 +110,9 @@ class _Lab:
         return LegEnd(end.node, f"{end.name}.ndjson", f"{end.name}{SUFFIX}", exchanges)
 
 
-def measure_legs(bench: OpenBench, target: TargetSpec, stimuli: Stimuli, folder: Path) -> StimulusResponse:
+def measure_legs(
+    bench: OpenBench, target: TargetSpec, stimuli: Stimuli, folder: Path, *, beside_card: bool = False
+) -> StimulusResponse:
     """Send stimuli from a producer's node to the target and back, and write the evidence.
 
     Args:
@@ -110,9 +120,11 @@ def measure_legs(bench: OpenBench, target: TargetSpec, stimuli: Stimuli, folder:
         target: Where each is answered.
         stimuli: How many, and how often.
         folder: Evidence goes here.
+        beside_card: The timecard in the target is read, too. It takes no part in the timeline.
 
     Raises:
-        CapabilityError: The bench has no producer besides the target, or a node cannot record.
+        CapabilityError: The bench has no producer besides the target, a node cannot record, or the target has
+            no timecard.
         BenchError: A node or a tool does not work.
         MeasurementError: A tool came to no result.
     """
@@ -127,7 +139,14 @@ def measure_legs(bench: OpenBench, target: TargetSpec, stimuli: Stimuli, folder:
     clocks = {
         node: spec.nodes[node].clock for node in nodes if spec.nodes[node].clock != spec.reference_clock
     }
-    with Experiment(bench) as experiment:
+    card = timecard_of(target) if beside_card else None
+    beside: list[Job] = []
+    with ExitStack() as stack:
+        experiment = stack.enter_context(Experiment(bench))
+        if card is not None:
+            stack.enter_context(serve_timecards(bench, [target.node], None, folder))
+            beside.append(experiment.add(_compare(bench, target, card.clock, folder)))
+            beside[0].wait_ready()
         for job in serve_clocks(bench, sorted(set(clocks.values())), LONGEST_MS, folder):
             experiment.add(job)
         asking = {
@@ -144,7 +163,7 @@ def measure_legs(bench: OpenBench, target: TargetSpec, stimuli: Stimuli, folder:
         client = lab.start("client", target.node, ["--peer", f"{producer.address}:{PORT}"])
         within_s = stimuli.count * stimuli.interval_us / 1e6 + ENDING_S
         sent, answered = (lab.collect(each, within_s, exchanges.get(each.node)) for each in (server, client))
-        for job in asking.values():
+        for job in (*asking.values(), *beside):
             job.stop()
             experiment.collect(job, ENDING_S).require_done()
     found = StimulusResponse(
@@ -157,9 +176,18 @@ def measure_legs(bench: OpenBench, target: TargetSpec, stimuli: Stimuli, folder:
         tai_utc_s,
         least_way_ns(bench, producer.node, target.node, stimuli.size_bytes),
         stimuli.delay,
+        Card(f"{CARD}.ndjson", card.bound_ns) if card is not None else None,
     )
     write_legs(folder, found)
     return found
+
+
+def _compare(bench: OpenBench, target: TargetSpec, card: str, folder: Path) -> Job:
+    """Start holding the target's clock against its card, until it is stopped."""
+    argv = clock_command(bench, target.node, "compare", device=SYSTEM_CLOCK, reference=card)
+    argv += ["--read", "filtered", "--filter-ns", str(FILTER_NS), "--pause-max-us", str(PAUSE_MAX_US)]
+    argv += ["--duration-ms", str(LONGEST_MS), "--priority", str(CLOCK_PRIORITY)]
+    return bench.node(target.node).start(argv, folder / CARD)
 
 
 def least_way_ns(bench: OpenBench, one: str, other: str, size_bytes: int) -> int:

@@ -20,14 +20,20 @@ from reports.timeline.capability import FROM_TARGET, LEG_TIME, LEGS, TO_TARGET
 from reports.timeline.delayed_legs import found_delay
 from reports.timeline.legs import load_stimulus_response
 from reports.timeline.legs_evidence import FOLDER, KnownDelay
-from reports.timeline.verdict import contradiction_measurement, delay_measurement, leg_measurement
+from reports.timeline.place_errors import load_place_errors
+from reports.timeline.verdict import (
+    contradiction_measurement,
+    delay_measurement,
+    leg_measurement,
+    place_measurements,
+)
 from tests.reports.timeline.legs_sample import TARGET, Machine, write_sample_legs
 
 Json = dict[str, Any]
 LIMIT = Limit(1_000_000, None, "a test")
 
 
-def made(tmp_path: Path, **sample: Any) -> tuple[RunFolder, list[Json]]:
+def made(tmp_path: Path, card_off_ns: int = 0, **sample: Any) -> tuple[RunFolder, list[Json]]:
     """Return a run with a record of each quantity, leg and statistic."""
     run = RunFolder.create(tmp_path / "results", "native", "ci", simulated=True, commit="0" * 40)
     folder = run.evidence_folder(FOLDER, TARGET)
@@ -49,33 +55,36 @@ def made(tmp_path: Path, **sample: Any) -> tuple[RunFolder, list[Json]]:
     for name, leg in (("one", TO_TARGET), ("other", FROM_TARGET)):
         write_sample_legs(folder / name, delay=KnownDelay(leg, 50, 50), put_ns=50_000)
         run.append(delay_measurement(found_delay(folder / name), context(folder / name, leg)))
+    write_sample_legs(folder / "card", card_off_ns=card_off_ns)
+    for record in place_measurements(load_place_errors(folder / "card"), context(folder / "card")):
+        run.append(record)
     return run, [json.loads(line) for line in (run.path / "measurements.jsonl").read_text().splitlines()]
 
 
 def test_honest_records_stand(tmp_path: Path) -> None:
     run, records = made(tmp_path)
-    assert [each["outcome"] for each in records] == ["pass"] * 7
-    assert leg_discrepancies(run.path, records) == ([], 7)
+    assert [each["outcome"] for each in records] == ["pass"] * 9
+    assert leg_discrepancies(run.path, records) == ([], 9)
     assert not [each for record in records for each in discrepancies(record)]
 
 
 def test_honest_records_of_a_wrong_clock_stand(tmp_path: Path) -> None:
     run, records = made(tmp_path, client=Machine(2_500_000_000, events_ahead_ns=-200_000))
-    assert [each["outcome"] for each in records] == ["inconclusive"] * 4 + ["fail"] + ["pass"] * 2
+    assert [each["outcome"] for each in records] == ["inconclusive"] * 4 + ["fail"] + ["pass"] * 4
     assert "came before they were sent" in records[0]["reason"]
-    assert leg_discrepancies(run.path, records) == ([], 7)
+    assert leg_discrepancies(run.path, records) == ([], 9)
 
 
 def test_message_that_is_missing_fails(tmp_path: Path) -> None:
     run, records = made(tmp_path, leave_out=700)
     assert [each["outcome"] for each in records[:4]] == ["fail"] * 4
-    assert leg_discrepancies(run.path, records) == ([], 7)
+    assert leg_discrepancies(run.path, records) == ([], 9)
 
 
 def test_program_that_was_stopped_leaves_no_verdict(tmp_path: Path) -> None:
     run, records = made(tmp_path, answers={"client": {"complete": False}})
     assert [each["outcome"] for each in records[:4]] == ["inconclusive"] * 4
-    assert leg_discrepancies(run.path, records) == ([], 7)
+    assert leg_discrepancies(run.path, records) == ([], 9)
 
 
 def _slow_ns(number: int) -> int:
@@ -126,6 +135,8 @@ def _other_target(record: Json) -> None:
         (5, _more, "the streams say"),
         (5, _turned, "the delay was to the target"),
         (5, _passed, "its streams come to pass"),
+        (7, _passed, "its value comes to pass"),
+        (8, _passed, "its value comes to pass"),
     ],
 )
 def test_changed_record_is_named(
@@ -144,3 +155,14 @@ def test_changed_stream_is_named(tmp_path: Path) -> None:
     write_sample_legs(folder, to_ns=lambda number: 90_000 + number % 7 * 100)
     problems, _ = leg_discrepancies(run.path, records)
     assert any("value is" in each for each in problems)
+
+
+def test_honest_records_of_wrong_places_stand(tmp_path: Path) -> None:
+    run, records = made(tmp_path, card_off_ns=40_000)
+    assert [each["outcome"] for each in records[-2:]] == ["fail", "fail"]
+    assert (records[-2]["value"], records[-1]["value"]) == (2400, 100)
+    assert leg_discrepancies(run.path, records) == ([], 9)
+    for record in records[-2:]:
+        record |= {"value": 0, "outcome": "pass"}
+    problems, _ = leg_discrepancies(run.path, records)
+    assert len([each for each in problems if "value is 0, and half of the events" in each]) == 2

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.timeline.capability import FROM_TARGET, TO_TARGET
-from reports.timeline.legs_evidence import KnownDelay, LegEnd, StimulusResponse, write_legs
+from reports.timeline.legs_evidence import Card, KnownDelay, LegEnd, StimulusResponse, write_legs
 from tests.reports.sample_run import summary
 
 TARGET = "linux-rt"
@@ -94,6 +94,26 @@ def stream_bytes(
     return b"".join([*found, block(2, slots), block(5, struct.pack("<QQQ", len(events), 0, 0))])
 
 
+def card_answer(client: Machine, off_ns: int, end_ns: int) -> dict[str, Any]:
+    """Return the answer of `bw-clock compare`, of the client's clock against a card that is off."""
+    interval_ns = 100_000_000
+    rows: list[list[int]] = []
+    for begin_ns in range(BEGIN_NS - 200_000_000, end_ns + 200_000_000, interval_ns):
+        ends = [client.clock_ns(at) - at - off_ns for at in (begin_ns, begin_ns + interval_ns)]
+        rows.append([begin_ns, 10, sum(ends) // 2, min(ends), max(ends)])
+    return {
+        "type": "result", "tool": "bw-clock compare", "complete": False, "valid": True, "invalid_reasons": [],
+        "device": {"clock": "tai", "tai_utc_s": TAI_UTC_S}, "reference": {"clock": "card"},
+        "read": "filtered", "phc_read": None, "iterations": 10, "discarded": 0, "elapsed_ns": 1,
+        "start_tai_ns": rows[0][0], "reference_bound_ns": None, "offset": summary([row[2] for row in rows]),
+        "window": summary([100] * len(rows)), "steps": [], "gaps": [],
+        "series": {
+            "interval_ns": interval_ns, "columns": ["time_tai_ns", "n", "mean_ns", "min_ns", "max_ns"],
+            "rows": rows,
+        },
+    }  # fmt: skip
+
+
 def write_sample_legs(
     folder: Path,
     *,
@@ -107,6 +127,7 @@ def write_sample_legs(
     put_ns: int = 0,
     least_ns: int = 0,
     leave_out: int = -1,
+    card_off_ns: int | None = None,
     answers: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> StimulusResponse:
     """Write evidence, and return what `legs.json` says.
@@ -122,6 +143,7 @@ def write_sample_legs(
         delay: What `legs.json` and the answers say of a known delay.
         put_ns: What it really took, and adds to its leg.
         least_ns: Of the wiring.
+        card_off_ns: A card is read, too, which is off by so much; None: there is none.
         leave_out: A message of which the client has recorded nothing; -1: of each.
         answers: Changes of the answers of `server` and `client`.
     """
@@ -164,6 +186,10 @@ def write_sample_legs(
         "tai_utc_s": TAI_UTC_S, "series": series, "clock_steps": [],
     }  # fmt: skip
     (folder / "offset-client.ndjson").write_text(json.dumps(exchanges) + "\n")
+    card = None if card_off_ns is None else Card("card.ndjson", 100)
+    if card_off_ns is not None:
+        answer = card_answer(client, card_off_ns, sent_ns)
+        (folder / "card.ndjson").write_text(json.dumps(answer) + "\n")
     found = StimulusResponse(
         TARGET,
         LegEnd("p01", "server.ndjson", "server.bwevents"),
@@ -174,6 +200,7 @@ def write_sample_legs(
         TAI_UTC_S,
         least_ns,
         delay,
+        card,
     )
     write_legs(folder, found)
     return found

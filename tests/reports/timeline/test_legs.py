@@ -15,6 +15,7 @@ from reports.timeline.capability import FROM_TARGET, TO_TARGET
 from reports.timeline.delayed_legs import found_delay
 from reports.timeline.legs import RUN_UP, load_stimulus_response
 from reports.timeline.legs_evidence import LEGS_FILE, KnownDelay, load_legs
+from reports.timeline.place_errors import load_place_errors
 from tests.reports.timeline.legs_sample import CLIENT, Machine, write_sample_legs
 
 
@@ -106,3 +107,48 @@ def test_file_that_is_cut_is_named(tmp_path: Path, name: str, size_bytes: int) -
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:size_bytes])
     with pytest.raises(RecordError):
         load_stimulus_response(tmp_path)
+
+
+@pytest.mark.parametrize("rate_ppm", [-40.0, 0.0, 25.0, 100.0])
+def test_places_are_held_against_a_card(tmp_path: Path, rate_ppm: float) -> None:
+    client = Machine(2_500_000_000, 3_000_000_000, rate_ppm)
+    write_sample_legs(tmp_path, client=client, card_off_ns=0)
+    errors = load_place_errors(tmp_path)
+    assert len(errors) == 2400
+    assert (errors.beyond_u, errors.outside) == (0, 0)
+    assert np.abs(errors.error_ns).max() < 500
+    # What the card's clock moves in an interval of the comparison is what it cannot say.
+    assert errors.card_ns.max() < 51_000 + abs(rate_ppm) * 50
+    # Without the card the timeline is the same.
+    before = load_stimulus_response(tmp_path).legs
+    (tmp_path / "card.ndjson").unlink()
+    for leg, other in zip(before, load_stimulus_response(tmp_path).legs, strict=True):
+        assert np.array_equal(leg.sent.tai_ns, other.sent.tai_ns)
+        assert np.array_equal(leg.received.tai_ns, other.received.tai_ns)
+
+
+@pytest.mark.parametrize(
+    ("off_ns", "beyond", "outside"), [(14_000, 2400, 0), (-14_000, 2400, 0), (60_000, 2400, 2400)]
+)
+def test_places_that_are_not_where_the_card_says_are_counted(
+    tmp_path: Path, off_ns: int, beyond: int, outside: int
+) -> None:
+    write_sample_legs(tmp_path, client=Machine(2_500_000_000), card_off_ns=off_ns)
+    errors = load_place_errors(tmp_path)
+    assert (errors.beyond_u, errors.outside) == (beyond, outside)
+
+
+def test_card_that_says_nothing_is_named(tmp_path: Path) -> None:
+    write_sample_legs(tmp_path)
+    with pytest.raises(RecordError, match="card: there is none"):
+        load_place_errors(tmp_path)
+    write_sample_legs(tmp_path, card_off_ns=0)
+    answer = json.loads((tmp_path / "card.ndjson").read_text())
+    for change, said in (
+        ({"series": answer["series"] | {"rows": answer["series"]["rows"][:5]}}, "5 intervals, needs 8"),
+        ({"steps": [{"time_tai_ns": 1, "step_ns": 1}]}, "stepped"),
+        ({"device": {"clock": "tai", "tai_utc_s": 36}}, "TAI - UTC is not 37"),
+    ):
+        (tmp_path / "card.ndjson").write_text(json.dumps(answer | change) + "\n")
+        with pytest.raises(RecordError, match=said):
+            load_place_errors(tmp_path)

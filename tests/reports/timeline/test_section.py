@@ -10,6 +10,7 @@ from reports.section import TargetData
 from reports.timeline.capability import FROM_TARGET, TO_TARGET
 from reports.timeline.delayed_legs import DELAY_FOLDERS
 from reports.timeline.legs_evidence import FOLDER, KnownDelay
+from reports.timeline.place_errors import BESIDE_CARD
 from reports.timeline.section import TimelineSection, gather_timeline
 from reports.timeline.timelines import timelines_of
 from tests.reports.pages import page_with, words_of
@@ -28,6 +29,7 @@ def test_page_shows_legs_clocks_and_delays(tmp_path: Path) -> None:
     write_sample_legs(folder)
     for name, leg in DELAY_FOLDERS.items():
         write_sample_legs(folder / name, delay=KnownDelay(leg, 50, 50), put_ns=50_000)
+    write_sample_legs(folder / BESIDE_CARD, card_off_ns=0)
     run.update(target={TARGET: {"hostname": TARGET}})
     run.close()
     page = page_with(run.path, "timeline")
@@ -37,6 +39,7 @@ def test_page_shows_legs_clocks_and_delays(tmp_path: Path) -> None:
         "from the target 30.20 µs 10 µs 30.20 µs 30.40 µs 64.83 µs 1190 0 0",
         f"{TARGET} its CLOCK_REALTIME, two-way time transfer",
         "none",
+        "2400 0 ns 10 µs 24 µs",
         "to the target to the target 50.0 µs 50.0 µs",
         "from the target to the target 0 ns",
     ):
