@@ -15,6 +15,7 @@ from pathlib import Path
 
 from reports.daq_replay.emulation import TARGET_WITNESS
 from reports.daq_replay.evidence import ReplayEvidence, load_replay
+from reports.daq_replay.kernel_moments import KernelEvents, kernel_events
 from reports.daq_replay.late_messages import WorstMessage, worst_messages, worst_of_each_stream
 from reports.daq_replay.verdict import ReplayResults, stream_uncertainty, witness_time
 from reports.errors import RecordError
@@ -122,9 +123,10 @@ def excerpts_of(
     late = {each.id: each.misses for each in replay.recv.streams if each.misses and stream in (None, each.id)}
     problems = list(evidence.problems)
     target = target_witness(folder, problems)
+    kernel = kernel_events(folder, replay, problems)
     found = worst_of_each_stream(replay) if stream is None else worst_messages(replay, stream)
     worst = [
-        _excerpt(place, replay, message, target)
+        _excerpt(place, replay, message, target, kernel)
         for message in found
         if message.received_ns > message.budget_ns
     ]
@@ -151,14 +153,29 @@ def target_witness(folder: Path, problems: list[str]) -> WitnessResult | None:
 
 
 def _excerpt(
-    place: str, replay: ReplayResults, message: WorstMessage, target: WitnessResult | None
+    place: str,
+    replay: ReplayResults,
+    message: WorstMessage,
+    target: WitnessResult | None,
+    kernel: KernelEvents | None,
 ) -> Excerpt:
     received_tai_ns = replay.recv.start_tai_ns + message.after_start_ns
     due_tai_ns = received_tai_ns - message.received_ns
     stream = replay.recv.stream(message.stream)
     uncertainty, unknown = stream_uncertainty(stream, replay)
     moments = [*_own(message, stream.producer), *_others(replay, message, received_tai_ns)]
-    unwatched = ["threads and interrupts of both ends: kernel events were not recorded"]
+    unwatched: list[str] = []
+    sent_tai_ns = due_tai_ns + max(0, message.to_send_ns or 0)
+    if kernel is None:
+        unwatched.append("threads and interrupts of both ends: kernel events were not recorded")
+    elif kernel.reaches_back_to() > sent_tai_ns:
+        unwatched.append("threads and interrupts of both ends: the target's rings do not reach back so far")
+    else:
+        moments += [
+            Moment(each.begin_ns - due_tai_ns, each.end_ns - due_tai_ns, f"target, {each.cpu}", each.words)
+            for each in kernel.had(sent_tai_ns, received_tai_ns)
+        ]
+        unwatched.append("threads and interrupts of the producer: kernel events were not recorded there")
     if target is not None:
         moments += _taken(target.windows, due_tai_ns, message, "target", "its most urgent thread did not run")
     else:

@@ -108,6 +108,8 @@ class RecvResult:
     scheduling: dict[str, Any]
     own_line_ns: int | None = None
     """Where it stamps by the time service: what the line from the system's clock to that was off, at most."""
+    tai_minus_monotonic_ns: tuple[int, int] | None = None
+    """Of the system's two clocks, and by how much that may be off; None: the tool is older."""
 
     def stream(self, stream_id: int) -> StreamResult:
         """Return one stream; raises RecordError where the consumer did not report it."""
@@ -403,8 +405,19 @@ def recv_result(data: object) -> RecvResult:
         clocks=tuple(_clock(child) for child in reader.children("clocks")),
         clock_steps=reader.steps(),
         own_line_ns=_own_line_ns(reader),
+        tai_minus_monotonic_ns=_tai_minus_monotonic_ns(reader),
         **reader.fields(spec),
     )
+
+
+def _tai_minus_monotonic_ns(reader: Reader) -> tuple[int, int] | None:
+    """Return it with its error; None of an older tool."""
+    if not reader.has("tai_minus_monotonic_ns"):
+        return None
+    found = reader.get("tai_minus_monotonic_ns", int), reader.get("tai_minus_monotonic_error_ns", int)
+    if found[1] < 0:
+        raise RecordError(f"{reader.where}.tai_minus_monotonic_error_ns: must be 0 and more")
+    return found
 
 
 def _own_line_ns(reader: Reader) -> int | None:

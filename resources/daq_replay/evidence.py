@@ -147,6 +147,8 @@ class LatencyEvidence:
         self.folder = folder
         self.role = role
         self.attempts: list[ReplayAttempt] = []
+        self.kernel_events = False
+        """Record what the target's kernel does during the replays to come."""
         self.not_carried: dict[int, str] = {}
         """Streams with a requirement that the stack does not carry, and why: they are not tested."""
         self._others: dict[int, StreamRequirement] = {}
@@ -320,6 +322,7 @@ class LatencyEvidence:
             )
         replay = Replay(self.bench, self.target, pattern, settings, folder, progress)
         replay.watch_emulator = True
+        replay.kernel_events = self.kernel_events
         replay.stack = (self.stack_node, self.network)
         if clock is None:
             self.take(replay.run())

@@ -212,7 +212,7 @@ class DaqReplayLibrary(RequirementScope):
         self._record_known_delay(found, evidence)
 
     @keyword
-    def replay_pattern(self, phase: Phase = "aligned-12") -> None:
+    def replay_pattern(self, phase: Phase = "aligned-12", kernel_events: bool = False) -> None:
         """Replay the pattern for the profile's time; `Judge Stream` then gives the verdicts.
 
         Where the target produces, it is replayed until the streams that it sends have their samples.
@@ -222,8 +222,11 @@ class DaqReplayLibrary(RequirementScope):
 
         Args:
             phase: How its streams begin: the largest of each producer at once, all, one after the other.
+            kernel_events: Record who has the target's processors, so that `python -m reports why` names it.
+                The recorder takes some time of the target itself.
         """
         evidence = self._current()
+        evidence.kernel_events = kernel_events
         pattern = load_pattern(self._pattern_path, phase)
         duration_ms = evidence.profile.duration_ms
         if evidence.role is not None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from hw.errors import BenchError, BenchwrightError, CapabilityError, Measurement
 from hw.open_bench import OpenBench
 from hw.protocols import Job
 from reports.daq_replay.emulation import TARGET_WITNESS
+from reports.daq_replay.kernel_moments import KERNEL_RING
 from reports.daq_replay.stack_proof import DELIVERED, StackEnd, StackProof
 from reports.tools.answers import witness_result
 from resources.clock_sync.lines import ClockLine, measure_clock_lines, serve_clocks
@@ -29,6 +31,7 @@ from resources.daq_replay.plan import ReplaySettings, new_nonce, write_plan
 from resources.daq_replay.stack_used import SYSTEMS_OWN, StartedProgram, write_stack_used
 from resources.network_stack import BOTH, NetworkStack
 from resources.network_stack_ends import counters, frame_bytes
+from resources.timeline.kernel_recorder import SCHEDULING, KernelEvents, KernelRecorder, kernel_recorded
 from resources.tools.capture import capture_file, start_capture
 from resources.tools.experiment import DONE, INVALID, Experiment, silence
 from resources.tools.fetched import fetch_known
@@ -45,6 +48,8 @@ RECV_FILES = ("misses.ndjson", "messages.csv")
 """What `bw-traffic recv` leaves in its folder."""
 ENDING_S = 15.0
 """What a tool may take to its end after the silence."""
+TARGET_EVENTS = KernelEvents(SCHEDULING, buffer_kb=16_384, overwrite=True, name="replay_recorder")
+"""Of each processor half a million events: the last half minute of an emulated target."""
 DISK_FULL_BYTES = 16_384
 """With less than this the answer of a tool does not fit."""
 
@@ -109,6 +114,8 @@ class Replay:
         """Interfaces of the capture node whose packets are kept as evidence."""
         self.log_messages = False
         """Keep every message, not only histograms and misses."""
+        self.kernel_events = False
+        """Record what the target's kernel does, as far as its rings reach back from the end."""
         self.watch_emulator = False
         """Let the witness watch what emulates the target, where something does, and write a series."""
         self.stack: tuple[str, NetworkStack] | None = None
@@ -142,7 +149,7 @@ class Replay:
         own_clock = spec.nodes[self.target.node].clock
         wanted = {*clocks, own_clock, self.settings.synchronised_to}
         measured: list[str] = sorted(wanted.intersection(spec.clocks))
-        with Experiment(self.bench) as experiment:
+        with Experiment(self.bench) as experiment, ExitStack() as stack:
             life_ms = self.settings.total_ms + 2 * CLOCK_MEASURING_MS + 60_000
             for job in serve_clocks(
                 self.bench, dict.fromkeys([*measured, spec.reference_clock]), life_ms, self.folder
@@ -153,16 +160,41 @@ class Replay:
             self._require_capable(before, own_clock)
             experiment.keep(self._fetch_recv_files)
             counted = self._count(nodes)
+            recorder = stack.enter_context(self._kernel_recorded())
             started = self._start_in_time(experiment, before, nodes, numbers)
             self._keep_stack_used()
             self._measuring = (self.target.node, *nodes)
             self._wait_in_silence(started.start_ns)
             self._keep_proof(counted, nodes)
+            if recorder is not None:
+                self._keep_kernel_events(recorder)
             answers = self._collect(experiment, started, before)
             if self.settings.correction != "none":
                 return answers  # the consumer followed the clocks all the time
             after = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "after")
         return replace(answers, lines_after=after)
+
+    @contextmanager
+    def _kernel_recorded(self) -> Generator[KernelRecorder | None, None, None]:
+        """Record the target's kernel while the context lasts, where that is asked for and can be had."""
+        if not self.kernel_events:
+            yield None
+            return
+        node = self.bench.node(self.target.node)
+        with ExitStack() as stack:
+            recorder = None
+            try:
+                recorder = stack.enter_context(kernel_recorded(node, TARGET_EVENTS))
+            except CapabilityError as error:
+                self.progress(f"kernel events are not recorded: {error}")
+            yield recorder
+
+    def _keep_kernel_events(self, recorder: KernelRecorder) -> None:
+        """Fetch what was recorded; a replay counts without it, too."""
+        try:
+            recorder.end(self.folder / KERNEL_RING)
+        except BenchError as error:
+            self.progress(f"kernel events are not kept: {error}")
 
     def _require_capable(self, lines: Mapping[str, ClockLine], own_clock: str) -> None:
         """Refuse to measure what could not pass: a clock error as large as a budget leaves no value to pass.

@@ -34,7 +34,7 @@ from reports.realtime_ethernet.evidence import (
 )
 from resources.network_stack import NetworkStack
 from resources.realtime_ethernet.settings import SIZE_RANGE_BYTES, MessageTimes
-from resources.timeline.kernel_recorder import KernelEvents, kernel_recorded
+from resources.timeline.kernel_recorder import SCHEDULING, KernelEvents, kernel_recorded
 from resources.tools.experiment import Experiment
 from resources.tools.jobs import end_job
 from resources.tools.witness import add_witness
@@ -55,11 +55,6 @@ FRAGMENTS = ("--fragments",)
 EACH = ("--each",)
 LOW = ("--packets", "low", "--priority", "0")
 TRACED_INTERVAL_US = 5_000
-TRACED_EVENTS = (
-    "sched/sched_switch", "irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry",
-    "irq/softirq_exit", "?irq_vectors/*_entry", "?irq_vectors/*_exit", "?ipi/ipi_entry", "?ipi/ipi_exit",
-)  # fmt: skip
-"""Hard interrupts without a handler, as timers and calls between processors: where the machine has them."""
 TRACE_BUFFER_KB = 24_576
 """Of about 33 bytes an event, seven hundred thousand: five seconds of a native target beside the bulk
 receiver, and so a thousand trips."""
@@ -316,7 +311,7 @@ def _trace(lab: _Lab, node: Node, cpu: int) -> TracedTrial:
     """
     times, stem = lab.times, f"traced-{lab.times.probe_bytes}"
     try:
-        with kernel_recorded(node, KernelEvents(TRACED_EVENTS, TRACE_BUFFER_KB, (cpu,))) as recorder:
+        with kernel_recorded(node, KernelEvents(SCHEDULING, TRACE_BUFFER_KB, (cpu,))) as recorder:
             with _bulk_receiver(lab, f"{stem}-bulk"):
                 _trips(lab, stem, times.probe_bytes, times.traced_trips, TRACED_INTERVAL_US, RUN_UP, EACH)
             file = f"{stem}{RING}"

@@ -17,6 +17,12 @@ from reports.timeline.kernel_recording import write_recording
 
 SCRIPT = Path(__file__).with_name("kernel_recorder.sh")
 EXIT_MISSING = 3
+SCHEDULING = (
+    "sched/sched_switch", "irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry",
+    "irq/softirq_exit", "?irq_vectors/*_entry", "?irq_vectors/*_exit", "?ipi/ipi_entry", "?ipi/ipi_exit",
+)  # fmt: skip
+"""Who has a processor. Hard interrupts without a handler, as timers and calls between processors: where the
+machine has them."""
 READING_S = 300.0
 """An emulated processor copies slowly."""
 

@@ -224,6 +224,9 @@ static void print_head(const struct consumer *consumer, struct json *json, bool 
 	json_int(json, "start_tai_ns", consumer->start_tai_ns);
 	json_int(json, "end_tai_ns", consumer->end_tai_ns);
 	json_int(json, "tai_utc_s", consumer->tai.tai_utc_s);
+	/* Brings what the system stamps by the other clock to this one; a step of either is among the clock_steps. */
+	json_int(json, "tai_minus_monotonic_ns", consumer->watch.base_ns);
+	json_int(json, "tai_minus_monotonic_error_ns", consumer->watch.floor_ns);
 }
 
 int consumer_print_result(struct consumer *consumer, bool complete)
