@@ -98,6 +98,8 @@ def test_known_delay_lies_in_each_second_turn(bw_traffic: Path) -> None:
     assert server["sending"]["min_ns"] < 300_000
     assert (server["delay_send_us"], server["delay_turn"]) == (300, 10)
     assert client["sending_delayed"]["n"] == 60  # always, by 0
+    (_, first, _), _ = both(bw_traffic, ("--count", "10", *options[2:]))
+    assert (first["sending"]["n"], first["sending_delayed"]["n"]) == (10, 0)
 
 
 def test_server_that_is_asked_to_end_says_so(bw_traffic: Path) -> None:

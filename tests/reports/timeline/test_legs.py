@@ -128,7 +128,8 @@ def test_places_are_held_against_a_card(tmp_path: Path, rate_ppm: float) -> None
 
 
 @pytest.mark.parametrize(
-    ("off_ns", "beyond", "outside"), [(14_000, 2400, 0), (-14_000, 2400, 0), (60_000, 2400, 2400)]
+    ("off_ns", "beyond", "outside"),
+    [(14_000, 2400, 0), (-14_000, 2400, 0), (60_000, 2400, 2400), (-60_000, 2400, 2400)],
 )
 def test_places_that_are_not_where_the_card_says_are_counted(
     tmp_path: Path, off_ns: int, beyond: int, outside: int
