@@ -36,6 +36,7 @@ FOLDERS = {
     "software_latency": "software_latency",
     "single_messages": "realtime_ethernet",
     "time_service": "clock_sync",
+    "timed_edges": "timed_edges",
 }
 """Of each capability's evidence in a run."""
 
