@@ -26,6 +26,8 @@ MOVES = ("service", "irq_cpu", "thread")
 """Kinds that others move: services that start by themselves, a balancer of interrupts."""
 OF_A_CARD = ("offload", "coalesce", "nic")
 """Kinds of which one that is set may move another."""
+FAILED = "failed"
+"""Folder of a provisioning that failed: what is amiss there has ended it."""
 SHARED = "shared_with_host"
 """Facts of a namespace have it; their host goes its own way."""
 SAME = ("hostname", "kernel", "machine", "cpu", "hypervisor", "versions")
@@ -51,7 +53,8 @@ def applied_discrepancies(run: Path, _records: Sequence[Record]) -> tuple[list[s
 def _account(path: Path) -> Iterator[str]:
     """Hold the items against their summary, and those of an ordinary provisioning against the facts."""
     items, summaries = read_lines(path, "item"), read_lines(path, "summary")
-    is_whole = all((path.parent / name).exists() for name in (BEFORE, AFTER)) and path.name == "apply.ndjson"
+    is_whole = path.name == "apply.ndjson" and path.parent.name != FAILED
+    is_whole = is_whole and all((path.parent / name).exists() for name in (BEFORE, AFTER))
     if not summaries:
         if is_whole:
             yield "it has no summary"
@@ -104,9 +107,9 @@ def _settings(items: Sequence[Item], before: Facts, after: Facts) -> Iterator[st
         is_set = _is_met(kind, item["wanted"], then[name], after) if item["changed"] else then[name] == found
         if not is_set and not _moved(kind, items[number + 1 :]):
             yield f"{name}: {AFTER} has {then[name]!r}"
-    # Places of what is shared are one item.
-    named = {*was, *then} if SHARED in before else {item["item"] for item in items}
-    for name in sorted(({*was, *then} - named) | ({*was} ^ {*then})):
+    if SHARED in before:
+        return  # places of what is shared are one item, and their host's own
+    for name in sorted(({*was, *then} - {item["item"] for item in items}) | ({*was} ^ {*then})):
         if name.split(" ")[0] not in MOVES:
             yield f"{name}: not in the facts before, in those after and among the items alike"
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ from typing import Any
 import pytest
 
 from bench.verdicts.bench_verify_fields import change_document
+from hw.provisioned_facts import set_by_others
 from reports.rejudge.applied import applied_discrepancies
 from reports.rejudge.run import rejudge
 from tests.reports.rejudge.field_campaign import unnamed_changes
-from tests.reports.rejudge.provisioning_run import TARGET, make_provisioned_run, write_provisioning
+from tests.reports.rejudge.provisioning_run import SETTINGS, TARGET, make_provisioned_run, write_provisioning
 from tests.resources.provisioning.played import played_target
 
 Json = dict[str, Any]
@@ -115,6 +118,60 @@ def test_what_happens_to_an_honest_target_is_not_named(
     folder: Path, happened: Callable[[Path], None]
 ) -> None:
     happened(folder)
+    assert said_of(folder) == []
+
+
+VALUES = ("0", "1", "9", "10", "10000", "off", "3", "fifo:51", "fifo:50", "on", "inactive", None)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", [*(row[0] for row in SETTINGS), "sysctl new", "governor all"])
+def test_provisioning_ends_where_its_facts_would_contradict_it(folder: Path, name: str, when: str) -> None:
+    file = folder / f"facts-{when}.json"
+    sound = json.loads(file.read_text())
+    for value in VALUES:
+        facts = copy.deepcopy(sound)
+        facts["settings"].pop(name, None)
+        facts["settings"] |= {} if value is None else {name: value}
+        file.write_text(json.dumps(facts, indent=1) + "\n")
+        assert ends_provisioning(folder) == bool(said_of(folder)), value
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        ("hostname",),
+        ("kernel", "release"),
+        ("cpu", "online"),
+        ("cpu", "governor"),
+        ("versions", "libc"),
+        ("memory_bytes",),
+        ("nics", 0, "offloads", "generic-receive-offload"),
+        ("nics", 0, "mac"),
+        ("nics", 0, "mtu"),
+        ("nics", 1, "offloads", "rx-checksumming"),
+        ("nics", 1, "driver", "version"),
+    ],
+)
+def test_provisioning_ends_where_its_machine_would_be_another(
+    folder: Path, way: tuple[str | int, ...]
+) -> None:
+    change_document(folder / "facts-after.json", way, lambda value: f"{value}x")
+    assert ends_provisioning(folder) == bool(said_of(folder))
+
+
+def ends_provisioning(folder: Path) -> bool:
+    """Say whether `Provisioner.prepare` takes these facts for those of a target that others set as well."""
+    items = [json.loads(line) for line in (folder / "apply.ndjson").read_text().splitlines()[:-1]]
+    facts = [json.loads((folder / f"facts-{when}.json").read_text()) for when in ("before", "after")]
+    return bool(list(set_by_others(items, *facts)))
+
+
+def test_a_provisioning_that_failed_contradicts_nothing(folder: Path) -> None:
+    shutil.copytree(folder, folder / "failed")
+    change_document(
+        folder / "failed" / "facts-after.json", ("settings", "sysctl vm/stat_interval"), lambda _: "1"
+    )
     assert said_of(folder) == []
 
 
