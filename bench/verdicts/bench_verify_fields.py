@@ -31,6 +31,7 @@ from bench.verdicts.bench_verify import Way, all_ways, alter, form_of, hash_anew
 FIELDS = Path(__file__).parent / "fields"
 YEAR_NS = 365 * 86_400 * 1_000_000_000
 FOLDERS = {
+    "clock_sync": "clock_sync",
     "known_delay": "daq_replay",
     "provisioning": "provisioning",
     "software_latency": "software_latency",

@@ -13,7 +13,9 @@ from bench.verdicts.bench_verify import hash_anew, is_named, list_anew
 from bench.verdicts.bench_verify_fields import changes_of_fields
 
 
-def unnamed_changes(sound: Path, work: Path, capability: str, seed: int = 1) -> tuple[list[str], int]:
+def unnamed_changes(
+    sound: Path, work: Path, capability: str, seed: int = 1, every: int = 1
+) -> tuple[list[str], int]:
     """Change each field of a capability by who makes list of files, hashes and seal anew.
 
     Args:
@@ -21,6 +23,7 @@ def unnamed_changes(sound: Path, work: Path, capability: str, seed: int = 1) -> 
         work: An empty folder.
         capability: By the name of its table.
         seed: Says which of several places is changed.
+        every: Of so many changes one is made.
 
     Returns:
         What was not named, and how many changes there were.
@@ -32,7 +35,7 @@ def unnamed_changes(sound: Path, work: Path, capability: str, seed: int = 1) -> 
     unnamed: list[str] = []
     count = 0
     for number, change in enumerate(changes_of_fields(sound, Random(seed))):
-        if change.field.capability != capability or not change.field.held_by:
+        if change.field.capability != capability or not change.field.held_by or number % every:
             continue
         run = work / str(number) / sound.name
         shutil.copytree(sound, run)
