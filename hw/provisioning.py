@@ -9,6 +9,7 @@ of the untouched machine.
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hw.bench import TargetSpec
 from hw.errors import BenchError, ConfigError
 from hw.fields import Fields
 from hw.protocols import Node
+from hw.provisioned_facts import set_by_others
 from hw.toml_file import read_toml
 from hw.tools import local_tool
 
@@ -26,6 +28,9 @@ RECIPE_FILE = "provision.toml"
 SCRIPTS = "provision"
 """Folder of a kind with what is brought to its targets."""
 ITEM_FIELDS = ("item", "status", "changed")
+BEFORE, ACCOUNT, AFTER = "facts-before.json", "apply.ndjson", "facts-after.json"
+FAILED = "failed"
+"""Folder that has these files instead where a target could not be provisioned."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +98,30 @@ class Provisioner:
         """Apply the settings of the target's kind and check them.
 
         Args:
-            folder: Facts before and after, and every item, go here as evidence.
+            folder: Facts before and after, and every item, go here as evidence; to its `failed/` where this
+                raises, beside what an earlier provisioning has left.
 
         Raises:
-            BenchError: The target cannot be reached, or a setting could not be made; the text names it.
+            BenchError: The target cannot be reached, a setting could not be made, or something else on the
+                target sets one as well; the text names it.
         """
+        failed = folder / FAILED
+        shutil.rmtree(failed, ignore_errors=True)
+        failed.mkdir()
         self._verb("restore")
         before = self._facts()
-        (folder / "facts-before.json").write_text(json.dumps(before, indent=1) + "\n")
-        items = self.apply(folder / "apply.ndjson")
+        (failed / BEFORE).write_text(json.dumps(before, indent=1) + "\n")
+        items = self.apply(failed / ACCOUNT)
         facts = self._facts()
-        (folder / "facts-after.json").write_text(json.dumps(facts, indent=1) + "\n")
+        (failed / AFTER).write_text(json.dumps(facts, indent=1) + "\n")
+        if others := list(set_by_others(items, before, facts)):
+            raise BenchError(
+                f"{self._node.name}: target {self._target.kind} does not stay as it is provisioned, something"
+                f" else on it sets the same: {'; '.join(others)}"
+            )
+        for name in (BEFORE, ACCOUNT, AFTER):
+            (failed / name).replace(folder / name)
+        failed.rmdir()
         absent = [
             f"{item['item']}: not applicable: {item['note']}"
             for item in items

@@ -31,10 +31,13 @@ from bench.verdicts.bench_verify import Way, all_ways, alter, form_of, hash_anew
 FIELDS = Path(__file__).parent / "fields"
 YEAR_NS = 365 * 86_400 * 1_000_000_000
 FOLDERS = {
+    "clock_sync": "clock_sync",
     "known_delay": "daq_replay",
+    "provisioning": "provisioning",
     "software_latency": "software_latency",
     "single_messages": "realtime_ethernet",
     "time_service": "clock_sync",
+    "timed_edges": "timed_edges",
 }
 """Of each capability's evidence in a run."""
 
@@ -47,6 +50,8 @@ class Field:
     file: str
     key: str
     held_by: str
+    line: str = ""
+    """Type of the lines that have it; empty: the last of the file."""
 
 
 @dataclass(frozen=True)
@@ -61,22 +66,21 @@ class FieldChange:
 def load_fields() -> list[Field]:
     """Return the fields of all capabilities."""
     return [
-        Field(table.stem, each["file"], each["key"], each.get("held_by", ""))
+        Field(table.stem, each["file"], each["key"], each.get("held_by", ""), each.get("line", ""))
         for table in sorted(FIELDS.glob("*.toml"))
         for each in tomllib.loads(table.read_text("utf-8"))["field"]
     ]
 
 
 def ways_of_key(document: Any, key: str) -> list[Way]:
-    """Return the ways to the values of a dotted key; `*` stands for each of a list."""
+    """Return the ways to the values of a dotted key; `*` stands for each of a list or table."""
     steps = key.split(".")
     return [way for way in all_ways(document) if _is_of(way, steps)]
 
 
 def _is_of(way: Way, steps: list[str]) -> bool:
     return len(way) == len(steps) and all(
-        isinstance(own, int) if step == "*" else str(own) == step
-        for own, step in zip(way, steps, strict=True)
+        step in ("*", str(own)) for own, step in zip(way, steps, strict=True)
     )
 
 
@@ -90,25 +94,44 @@ def value_at(document: Any, way: Way) -> Any:
 def changes_of_fields(run: Path, rng: random.Random) -> Iterator[FieldChange]:
     """Yield the changes of each field that a run has, in a file and a place drawn from those that have it."""
     for field in load_fields():
-        having: list[tuple[str, Way, list[Any]]] = []
+        having: list[_Place] = []
         for path in sorted((run / "evidence" / FOLDERS[field.capability]).rglob(field.file)):
-            document = _read(path)[1]
-            ways = ways_of_key(document, field.key)
-            values = [value_at(document, way) for way in ways]
-            having += [(path.relative_to(run).as_posix(), way, values) for way in ways]
+            in_file = [
+                (number, way, value_at(document, way))
+                for number, document in _documents(path, field.line)
+                for way in ways_of_key(document, field.key)
+            ]
+            name, values = path.relative_to(run).as_posix(), [value for _, _, value in in_file]
+            having += [_Place(name, number, way, value, values) for number, way, value in in_file]
         if having:
-            yield from _changes(field, *rng.choice(having))
+            yield from _changes(field, rng.choice(having))
 
 
-def _changes(field: Field, name: str, way: Way, values: list[Any]) -> Iterator[FieldChange]:
+@dataclass(frozen=True)
+class _Place:
+    """Where a field stands: file, line, way; its value, and those of its like in that file."""
+
+    name: str
+    number: int
+    way: Way
+    value: Any
+    values: list[Any]
+
+
+def _changes(field: Field, at: _Place) -> Iterator[FieldChange]:
     def change(what: str, new: Callable[[Any], Any] | None) -> FieldChange:
-        place = f"{name}: {'.'.join(map(str, way))} {what}"
-        return FieldChange(field, place, lambda run: change_document(run / name, way, new))
+        place = f"{at.name}: {'.'.join(map(str, at.way))} {what}"
+        return FieldChange(field, place, lambda run: change_document(run / at.name, at.way, new, at.number))
 
     is_time = "tai" in field.key
     yield change("removed", None)
-    others = [value for value in values if type(value) is str]
-    if others:
+    others = [value for value in at.values if type(value) is str]
+    if at.value is None:
+        return
+    if isinstance(at.value, bool):
+        yield change("turned over", lambda value: not value)
+        return
+    if isinstance(at.value, str):
         yield change("another word", lambda value: f"{value}x")
         yield change("exchanged", lambda value: next((each for each in others if each != value), f"{value}y"))
         return
@@ -119,21 +142,29 @@ def _changes(field: Field, name: str, way: Way, values: list[Any]) -> Iterator[F
         yield change("a year later", lambda value: value + YEAR_NS)
 
 
-def _read(path: Path) -> tuple[list[str], Any]:
-    """Return what comes before the last document of a file, and that."""
-    lines = path.read_text("utf-8").splitlines() if path.suffix != ".json" else [path.read_text("utf-8")]
-    return lines[:-1], json.loads(lines[-1])
+def _texts(path: Path) -> list[str]:
+    """Return the documents of a file: its lines, or all of it."""
+    text = path.read_text("utf-8")
+    return [text] if path.suffix == ".json" else text.splitlines()
 
 
-def change_document(path: Path, way: Way, new: Callable[[Any], Any] | None) -> None:
-    """Change or remove a value of the last document of a file; its form stays."""
-    before, document = _read(path)
-    last = path.read_text("utf-8")
-    last = last if path.suffix == ".json" else last.splitlines()[-1]
-    write = form_of(last, document)
+def _documents(path: Path, line: str) -> Iterator[tuple[int, Any]]:
+    """Yield the documents of a type, with their numbers; without one the last."""
+    texts = _texts(path)
+    for number, text in enumerate(texts) if line else [(len(texts) - 1, texts[-1])]:
+        document = json.loads(text)
+        if not line or document.get("type") == line:
+            yield number, document
+
+
+def change_document(path: Path, way: Way, new: Callable[[Any], Any] | None, number: int = -1) -> None:
+    """Change or remove a value of a document of a file, of the last unless said otherwise; its form stays."""
+    texts = _texts(path)
+    document = json.loads(texts[number])
+    write = form_of(texts[number], document)
     alter(document, way, new)
-    end = "" if path.suffix == ".json" else "\n"
-    path.write_text("".join(f"{line}\n" for line in before) + write(document) + end, "utf-8")
+    texts[number] = write(document)
+    path.write_text(texts[0] if path.suffix == ".json" else "".join(f"{text}\n" for text in texts), "utf-8")
 
 
 def main() -> int:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from reports.rejudge.again import Again, Kind
+from reports.rejudge.clock_answer import clock_answer_discrepancies
 from reports.rejudge.clock_step import clock_step_discrepancies
 from reports.rejudge.clock_sync import clock_sync_discrepancies
 from reports.rejudge.clock_witnesses import clock_witness_discrepancies
@@ -46,6 +47,7 @@ AGAIN = Again(
         path_shift_discrepancies,
         lock_time_discrepancies,
         reported_bound_discrepancies,
+        clock_answer_discrepancies,
     ),
     schemas={
         "disturbance.json": "benchwright.clock_disturbance/1",

@@ -29,6 +29,10 @@ PEAKS_MIN = 100
 SOFTWARE = {"method": "method", "period_ns": "period_ns", "correlation_error_ns": "correlation_error_ns"}
 """What the software says again, by its name in the trial."""
 
+SEEN_BY = ("oscilloscope", "capture")
+FILES = ("software_file", "waveforms_file")
+"""Of a trial: what lies beside it."""
+
 Json = Mapping[str, Any]
 Part = tuple[str, str, float]
 """Name, kind and size in ns of one part of U."""
@@ -103,6 +107,14 @@ class EdgeTrial:
 
     def discrepancies(self) -> Iterator[str]:
         """Say where the files of the trial contradict themselves or each other."""
+        for key in FILES:
+            if (name := self.data.get(key)) and not (self.folder / name).exists():
+                yield f"{key} is {name!r}, and there is no such file"
+        if self.data["seen_by"] not in SEEN_BY:
+            yield f"seen_by is {self.data['seen_by']!r}"
+        for name in BUDGETS.values():
+            below = [part for part, _, value in self._budget(name) or () if value < 0]
+            yield from (f"{part} of {name} is below 0" for part in below)
         yield from self._software_discrepancies()
         if self.delays is None:
             return

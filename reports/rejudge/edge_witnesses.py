@@ -31,7 +31,14 @@ Json = Mapping[str, Any]
 
 def witness_discrepancies(record: Record, file: Path) -> Iterator[str]:
     """Say what of a record the witnesses contradict, and where they are not what they saw."""
-    witnesses = {each["name"]: each for each in json.loads(file.read_text("utf-8"))["witnesses"]}
+    document = json.loads(file.read_text("utf-8"))
+    witnesses = {each["name"]: each for each in document["witnesses"]}
+    if record["subject"].get("clock") != document["clock"]:
+        yield f"is of the clock {record['subject'].get('clock')}, the witnesses of {document['clock']}"
+    for each in witnesses.values():
+        yield from (
+            f"{part['name']} of {each['name']} is below 0" for part in each["parts"] if part["value_ns"] < 0
+        )
     first, _, second = str(record["subject"].get("method")).partition("/")
     if first not in witnesses or second not in witnesses or first == second:
         yield f"is of {first} and {second}, the witnesses are {', '.join(witnesses)}"

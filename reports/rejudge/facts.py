@@ -12,6 +12,8 @@ MACHINE_FACTS = {"hostname", "kernel", "os"}
 """Facts of a machine have one of these."""
 KEPT = ("facts-after.json", "facts-untouched.json")
 """Of the folder of a target's provisioning: the first that is there has what the target said."""
+FAILED = "failed"
+"""Folder in it of a provisioning that failed, after which a target has no facts yet."""
 
 
 def read_back(manifest: Mapping[str, Any]) -> set[str]:
@@ -30,6 +32,8 @@ def fact_discrepancies(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
         folder = run / "evidence" / "provisioning" / target
         kept = next((folder / name for name in KEPT if (folder / name).exists()), None)
         if kept is None:
+            if (folder / FAILED).exists() and target in read_back(manifest):
+                yield f"run.json: target.{target} has facts, and its provisioning failed"
             continue
         read = json.loads(kept.read_text("utf-8"))
         read.pop("type", None)

@@ -71,6 +71,10 @@ def _disturbance_discrepancies(record: Record, done: Json) -> Iterator[str]:
     kind = str(record["conditions"].get("phase", done["kind"])).partition(" ")[0]
     if kind != done["kind"]:
         yield f"phase is {kind}, {DISTURBANCE} is of {done['kind']}"
+    for event in done["events"]:
+        lock = event["lock"]
+        if event["at_s"] < 0 or (lock and (lock.get("bound_s") or 0) > lock["after_s"]):
+            yield f"{event['what']!r} came at {event['at_s']} s, its lock {lock}"
     for before, after in pairwise(done["events"]):
         lock = before["lock"]
         if after["at_s"] and lock and after["at_s"] < before["at_s"] + lock["after_s"] - ROUNDED_S:

@@ -45,9 +45,19 @@ def path_shift_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list
         for folder in folders:
             told += [f"{folder.name}: {each}" for each in comparison_discrepancies(comparison_of(folder))]
         told += subject_discrepancies(record, facts_of(pairs[0][1]))
+        told += _unlike_discrepancies(pairs)
         return [*told, *_differences(record, pairs, set_us)]
 
     return judge_each(run, records, QUANTITY, FILTERED, judge)
+
+
+def _unlike_discrepancies(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Say where trials differ by more than their path."""
+    facts = [facts_of(folder) for pair in pairs for folder in pair]
+    for name in ("clock", "kind", "interval_s", "load", "device", "timecard"):
+        seen = [each.get(name) for each in facts]
+        if any(each != seen[0] for each in seen):
+            yield f"{name} of its trials is {seen}"
 
 
 def _pairs(folders: Mapping[Path, None]) -> tuple[list[Pair] | None, int]:

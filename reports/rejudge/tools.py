@@ -79,6 +79,8 @@ def _answer_discrepancies(answer: Json, manifest: Json, always: bool) -> Iterato
     wanted, version = manifest["tools"].get(tool), answer.get("version")
     if wanted is not None and (version or always) and version != wanted.rpartition(" ")[2]:
         yield f"version is {version}, the manifest has {wanted}"
+    if always and answer.get("tool") == "bw-traffic witness" and (missing := WITNESS_SAYS - answer.keys()):
+        yield f"{', '.join(sorted(missing))}: missing, and a witness of this version always says so"
     if WITNESS_SAYS.issubset(answer) and not answer["windows_dropped"]:
         yield from _stall_discrepancies(answer)
     if "unclaimed_ns" not in answer and _must_say_unclaimed(answer):

@@ -100,6 +100,11 @@ def comparison_discrepancies(answer: Json) -> Iterator[str]:
     n = answer["offset"]["n"]
     if n != answer["window"]["n"] or n + answer["discarded"] != answer["iterations"]:
         yield f"{answer['iterations']} iterations, {answer['discarded']} discarded, {n} kept"
+    yield from series_discrepancies(answer)
+
+
+def series_discrepancies(answer: Json) -> Iterator[str]:
+    """Say where the series of a comparison contradicts itself or the distribution."""
     series = answer["series"]
     if list(series["columns"]) != COLUMNS:
         yield f"the series has the columns {series['columns']}"

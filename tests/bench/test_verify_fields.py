@@ -21,7 +21,7 @@ from tests.reports.software_latency.test_evidence import write_folder
 def test_each_table_is_of_a_capability_whose_evidence_is_known() -> None:
     fields = load_fields()
     assert {field.capability for field in fields} == set(FOLDERS)
-    assert len({(field.capability, field.file, field.key) for field in fields}) == len(fields)
+    assert len({(field.capability, field.file, field.line, field.key) for field in fields}) == len(fields)
 
 
 def test_a_star_stands_for_each_of_a_list() -> None:

@@ -14,6 +14,7 @@ from hw.bench import load_bench
 from hw.errors import BenchError, ConfigError
 from hw.protocols import CommandResult, Node
 from hw.provisioning import Provisioner, ProvisioningRecipe, load_recipe
+from reports.rejudge.applied import applied_discrepancies
 
 SETTING = "sysctl vm/swappiness"
 UNTOUCHED, WANTED = "60", "10"
@@ -29,6 +30,8 @@ class _PlayedNode:
         self.undo: list[str] = []
         self.stays_at = ""
         """What it holds whatever is set; empty: it takes what is set."""
+        self.put_back = ""
+        """What a daemon of its own sets soon after `apply`; empty: it has none."""
         self.verbs: list[str] = []
 
     def put(self, local: Path, remote: str) -> None:
@@ -60,8 +63,21 @@ class _PlayedNode:
             "found": found,
             "changed": self.value != found,
             "note": "it did not stay" if is_wrong else "",
+            "ok": not is_wrong,
+            "why": "a test",
         }
-        return CommandResult(tuple(argv), int(is_wrong), json.dumps(item), "")
+        if verb == "apply" and self.put_back:
+            self.value = self.put_back
+        summary = {
+            "type": "summary",
+            "verb": verb,
+            "items": 1,
+            "ok": int(not is_wrong),
+            "wrong": int(is_wrong),
+        }
+        summary |= {"not_applicable": 0, "changed": int(item["changed"])}
+        text = f"{json.dumps(item)}\n{json.dumps(summary)}\n"
+        return CommandResult(tuple(argv), int(is_wrong), text, "")
 
 
 @pytest.fixture
@@ -106,6 +122,31 @@ def test_a_setting_that_does_not_stay_is_an_error_though_nothing_was_changed(
     with pytest.raises(BenchError, match=f"{SETTING}: wanted {WANTED}, found {UNTOUCHED} it did not stay"):
         _provisioner(repository, node).apply(tmp_path / "apply.ndjson")
     assert '"changed": false' in (tmp_path / "apply.ndjson").read_text()
+
+
+@pytest.mark.parametrize("is_second", [False, True])
+@pytest.mark.parametrize("value", [UNTOUCHED, "30"])
+def test_a_setting_that_a_daemon_of_the_target_puts_back_is_an_error_and_no_contradiction(
+    repository: Path, tmp_path: Path, node: _PlayedNode, is_second: bool, value: str
+) -> None:
+    folder = tmp_path / "evidence" / "provisioning" / "linux-rt"
+    folder.mkdir(parents=True)
+    provisioner = _provisioner(repository, node)
+    if is_second:
+        provisioner.prepare(folder)
+    node.put_back = value
+    with pytest.raises(BenchError, match=f"{SETTING}: wanted {WANTED}, and is {value} after it was"):
+        provisioner.prepare(folder)
+    assert _facts(folder, "failed/facts-after.json") == value
+    assert (folder / "facts-after.json").exists() == is_second
+    assert applied_discrepancies(tmp_path, []) == ([], 0)
+    node.put_back = ""
+    provisioner.prepare(folder)
+    assert {path.name for path in folder.iterdir()} == {
+        "facts-before.json",
+        "apply.ndjson",
+        "facts-after.json",
+    }
 
 
 def test_how_windows_is_provisioned(repository: Path) -> None:

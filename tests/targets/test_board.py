@@ -15,6 +15,7 @@ from hw.provisioning import Provisioner
 from hw.session import Bench, open_bench
 from hw.tools import BUILD
 from hw.virtual import image
+from reports.rejudge.applied import applied_discrepancies
 from tests.turns import in_turn
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
@@ -42,9 +43,12 @@ def test_provisioning_twice_changes_nothing_and_restore_gives_the_facts_back(
     bench: Bench, tmp_path: Path
 ) -> None:
     work = provisioner(bench)
-    done = work.prepare(tmp_path)
+    folder = tmp_path / "evidence" / "provisioning" / "embedded"
+    folder.mkdir(parents=True)
+    done = work.prepare(folder)
+    assert applied_discrepancies(tmp_path, []) == ([], 0)
     assert done.changed > 0
-    before = json.loads((tmp_path / "facts-before.json").read_text())
+    before = json.loads((folder / "facts-before.json").read_text())
     assert done.facts["settings"] != before["settings"]
     script = ["sh", "/run/benchwright/provision/provision.sh", "--interface", "test0"]
     *_, summary = (json.loads(line) for line in bench.node(BOARD).run([*script, "apply"]).stdout.splitlines())

@@ -19,6 +19,7 @@ from hw.provisioning import TARGETS, Provisioner, load_recipe
 from hw.session import Bench
 from hw.virtual import network
 from hw.virtual.bench_network import namespace_of
+from reports.rejudge.applied import applied_discrepancies
 from reports.rejudge.simulated import signs_of_emulation
 from resources.every_target import load_kind_suites
 from resources.network_stack import load_network_stack
@@ -133,13 +134,16 @@ def test_what_is_shared_is_said_and_stays_as_it_is(
     provisioner: Provisioner, node: SshNode, tmp_path: Path
 ) -> None:
     before, host = provisioner.facts(), of_host()
-    done = provisioner.prepare(tmp_path)
+    folder = tmp_path / "evidence" / "provisioning" / TARGET
+    folder.mkdir(parents=True)
+    done = provisioner.prepare(folder)
+    assert applied_discrepancies(tmp_path, []) == ([], 0)
     assert of_host() == host
     assert done.facts["shared_with_host"][:4] == ["kernel", "processors", "memory", "system clock"]
     assert done.facts["settings"]["sysctl net/ipv4/tcp_rmem"] == "4096 2097152 16777216"
     items = {
         item["item"]: item
-        for item in map(json.loads, (tmp_path / "apply.ndjson").read_text().splitlines()[:-1])
+        for item in map(json.loads, (folder / "apply.ndjson").read_text().splitlines()[:-1])
     }
     changed = {name for name, item in items.items() if item["changed"]}
     assert changed <= {"sysctl net/ipv4/tcp_rmem", *(name for name in items if "test0/" in name)}

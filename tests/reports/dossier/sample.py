@@ -79,7 +79,7 @@ XUNIT = """<?xml version="1.0" encoding="UTF-8"?>
 """
 APPLIED = (
     ("kernel preempt-rt", "ok", "yes", "yes", False, ""),
-    ("sysctl vm/swappiness", "ok", "0", "0", True, ""),
+    ("sysctl vm/swappiness", "ok", "0", "60", True, ""),
     ("governor all", "not applicable", "performance", "", False, "no CPU frequency can be governed"),
 )
 """Item, status, wanted, found, changed, note."""
@@ -143,8 +143,10 @@ def add_bench_facts(run: RunFolder, instruments: dict[str, Any] | None, requirem
     (folder / "facts-before.json").write_text(json.dumps(before))
     (folder / "facts-after.json").write_text(json.dumps(FACTS))
     keys = ("item", "status", "wanted", "found", "changed", "note")
-    items = [{"type": "item", **dict(zip(keys, item, strict=True))} for item in APPLIED]
-    lines = [json.dumps(item) for item in items]
+    rest = {"ok": True, "why": "a test"}
+    items = [{"type": "item", **dict(zip(keys, item, strict=True)), **rest} for item in APPLIED]
+    counts = {"items": 3, "ok": 2, "wrong": 0, "not_applicable": 1, "changed": 1}
+    lines = [json.dumps(item) for item in (*items, {"type": "summary", "verb": "apply", **counts})]
     (folder / "apply.ndjson").write_text("\n".join(lines) + "\n")
     (run.path / "xunit.xml").write_text(XUNIT)
     (run.path / "qualification.html").write_text("<!doctype html>\n")

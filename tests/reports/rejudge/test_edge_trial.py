@@ -58,6 +58,8 @@ def latched(run: RunFolder, tail_ns: float = 0.0, *, has_blocks: bool = True, **
         ({"delays__deviation_ns": 5}, "deviation_ns is 5"),
         ({"delays__kurtosis": 30.0}, "kurtosis is 30.0, that of the buckets"),
         ({"counts__pairs": 1}, "1 pairs, 2000 delays"),
+        ({"seen_by": "nobody"}, "seen_by is 'nobody'"),
+        ({"budgets__mean": [{"name": "x", "kind": "bound", "value_ns": -1}]}, "x of mean is below 0"),
         ({"budgets__peak_to_peak": []}, "resolution of peak_to_peak is None"),
         ({"budgets__mean": []}, "jitter of mean is None"),
         ({"has_blocks": False}, ""),
@@ -106,3 +108,10 @@ def test_parts_of_a_budget_are_read_as_they_are_written(tmp_path: Path) -> None:
     found = Reread(run.path / FOLDER / LATCH)
     assert found.parts(PEAK_TO_PEAK) == [("noise", "bound", 3)]
     assert found.parts(MAX_ABS) is None
+
+
+@pytest.mark.parametrize("key", ["software_file", "waveforms_file"])
+def test_a_file_that_a_trial_names_has_to_lie_beside_it(tmp_path: Path, key: str) -> None:
+    changes: dict[str, Any] = {key: "gone.json"}
+    told = list(latched(folder_of(tmp_path), **changes).discrepancies())
+    assert f"{key} is 'gone.json', and there is no such file" in told

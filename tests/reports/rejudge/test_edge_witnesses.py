@@ -101,3 +101,25 @@ def test_a_witness_of_other_uncertainty_is_named(tmp_path: Path, place: int) -> 
         path.write_text(json.dumps(document))
         problems, _ = run.discrepancies()
         assert any("parts of U of" in problem for problem in problems), number
+
+
+OF_WITNESSES: list[tuple[Change, str]] = [
+    (lambda document: document.update(clock="chrony"), "the witnesses of chrony"),
+    (
+        lambda document: document["witnesses"][2]["parts"][0].update(value_ns=-1),
+        "of oscilloscope is below 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), OF_WITNESSES)
+def test_clock_and_parts_of_witnesses_are_held_against_the_record(
+    tmp_path: Path, change: Change, said: str
+) -> None:
+    run = witnessed_run(tmp_path, seed=1)
+    file = run.path / FOLDER / CLOCK_EDGE / WITNESSES
+    document = json.loads(file.read_text())
+    change(document)
+    file.write_text(json.dumps(document))
+    problems, _ = run.discrepancies()
+    assert any(said in problem for problem in problems), problems

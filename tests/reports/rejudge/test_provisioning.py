@@ -6,22 +6,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from reports.provisioning.verdict import difference_measurement
-from reports.record.context import Context
-from reports.record.measurement import Conditions, Limit, Subject
+from reports.record.measurement import Limit
 from reports.rejudge.provisioning import provisioning_discrepancies
 from reports.run.folder import RunFolder
-from resources.provisioning.procedure import Round, differences_of
+from tests.reports.rejudge.provisioning_run import METHODS, record_of, records_of_trials
 from tests.resources.provisioning.played import PlayedTarget, played_target, trials_of
-
-CUT = "power-cut"
-"""Of which there is one; of the others two."""
-METHODS = ("twice", "restore", CUT, "restart")
 
 Json = dict[str, Any]
 
@@ -35,34 +28,10 @@ def folder_of(run: RunFolder) -> Path:
     return run.path / "evidence" / "provisioning" / "linux-rt"
 
 
-def records_of(
-    run: RunFolder, target: PlayedTarget, repeats: int = 2, upper_facts: int = 0, n_required: int = 2
-) -> dict[str, Json]:
-    """Let the bench try the target, and return a record of each event, as the suite judges it."""
-    folder = run.evidence_folder("provisioning", "linux-rt")
-    trials, _ = trials_of(target, folder)
-    twice, restored = trials.provision_and_restore(repeats)
-    cuts = [trials.cut_power(1, Random(1))]
-    restarts = [trials.restart(number) for number in (1, 2)]
-    found: dict[str, list[Round]] = dict(zip(METHODS, (twice, restored, cuts, restarts), strict=True))
-    return {
-        method: _record(run, method, rounds, Limit(upper_facts, None, "a test"), n_required - (method == CUT))
-        for method, rounds in found.items()
-    }
-
-
-def _record(run: RunFolder, method: str, rounds: list[Round], limit: Limit, n_required: int) -> Json:
-    files = dict.fromkeys(path for each in rounds for path in each.evidence)
-    context = Context(
-        run.run_id,
-        "a test",
-        Subject("virtual", "linux-rt", method=method),
-        Conditions("ci"),
-        True,
-        tuple(run.evidence(path) for path in files),
-    )
-    name = f"PROV-{method.upper()}"
-    return difference_measurement(differences_of(rounds), name, limit, n_required, context).to_json()
+def records_of(run: RunFolder, target: PlayedTarget, **options: int) -> dict[str, Json]:
+    """Let the bench try the target, and return a record of each event."""
+    records = [record.to_json() for record in records_of_trials(run, target, **options)]
+    return dict(zip(METHODS, records, strict=True))
 
 
 def _nothing(_target: PlayedTarget) -> None:
@@ -111,7 +80,7 @@ def test_equal_facts_in_other_bytes_are_one_difference(run: RunFolder, target: P
     trials, _ = trials_of(target, folder)
     _reorders(target)
     _, restored = trials.provision_and_restore(1)
-    record = _record(run, "restore", restored, Limit(0, None, "a test"), 1)
+    record = record_of(run, "restore", restored, Limit(0, None, "a test"), 1).to_json()
     assert (record["value"], record["outcome"]) == (1, "fail")
     assert provisioning_discrepancies(run.path, [record]) == ([], 1)
 

@@ -97,6 +97,14 @@ def test_what_agrees_with_itself_has_no_discrepancy(run: Path) -> None:
     assert discrepancies(run) == []
 
 
+def test_facts_of_a_target_whose_provisioning_failed_are_named(run: Path) -> None:
+    folder = run / "evidence" / "provisioning" / "arm"
+    (folder / "failed").mkdir()
+    assert discrepancies(run) == []
+    (folder / "facts-after.json").rename(folder / "failed" / "facts-after.json")
+    assert any("target.arm has facts, and its provisioning failed" in each for each in discrepancies(run))
+
+
 def test_a_name_that_is_missing_is_told_of_a_version_that_always_has_it(run: Path) -> None:
     (run / "role.json").write_text(json.dumps({"target": "arm", "producer": 11}))
     nameless = {key: value for key, value in WITNESS.items() if key != "version"}

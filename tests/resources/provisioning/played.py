@@ -48,14 +48,22 @@ class PlayedTarget:
         """Set what is not set yet, and write what was done as the script does."""
         time.sleep(self.apply_s)
         self.check_power()
+        found = dict(self.settings)
         again = {name for name, value in self.settings.items() if value == self.untouched[name]}
         changed = again | {*self.unstable}
         self.undo = {name: self.settings[name] for name in changed} | self.undo
         self.settings = {name: f"{value}, set" for name, value in self.untouched.items()}
         items: list[Json] = [
-            {"type": "item", "item": name, "changed": name in changed} for name in self.settings
-        ]
-        lines = [*items, {"type": "summary", "verb": "apply", "changed": len(changed)}]
+            {
+                "type": "item", "item": name, "status": "ok", "ok": True,
+                "wanted": f"{self.untouched[name]}, set", "found": value, "changed": name in changed,
+                "why": "a test", "note": "",
+            }
+            for name, value in found.items()
+        ]  # fmt: skip
+        counts = {"items": len(items), "ok": len(items), "wrong": 0, "not_applicable": 0}
+        counts["changed"] = len(changed)
+        lines = [*items, {"type": "summary", "verb": "apply", **counts}]
         evidence.write_text("".join(json.dumps(each) + "\n" for each in lines))
         return items
 

@@ -10,6 +10,7 @@ import pytest
 
 from hw.drivers.windows_ssh import HOME, WindowsSshNode
 from hw.provisioning import Provisioner
+from reports.rejudge.applied import applied_discrepancies
 from tests.patience import HANG_S
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
@@ -21,7 +22,10 @@ def test_provisioning_is_stable_and_gives_back_what_it_found(
     provisioner: Provisioner, node: WindowsSshNode, tmp_path: Path
 ) -> None:
     before = provisioner.facts()
-    first = provisioner.prepare(tmp_path)
+    folder = tmp_path / "evidence" / "provisioning" / "windows"
+    folder.mkdir(parents=True)
+    first = provisioner.prepare(folder)
+    assert applied_discrepancies(tmp_path, []) == ([], 0)
     assert first.changed == 2, "NetworkThrottlingIndex and SystemResponsiveness"
     assert first.facts["settings"][f"registry {MULTIMEDIA}\\NetworkThrottlingIndex"] == "4294967295"
     assert first.facts["versions"]["wine"]
