@@ -162,7 +162,7 @@ class CleanRoot:
                 found += [line for line in accidents if line not in found]
                 if name in _BUILDS:
                     found += self._unlisted_inputs(watched.files)
-            if bench is not None:
+            if bench == _NATIVE:  # a whole qualification leaves out what its profile has no time for
                 found += uses.unused(self.used, rows)
         finally:
             root.close()

@@ -10,7 +10,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 # In a root's /usr and in no package's list: made by packages' scripts, or by Python of its own modules.
-_MADE = ("*/__pycache__/*", "*/gconv-modules.cache", "/usr/lib/locale/*", "*/wine/x86_64-windows/*")
+_MADE = (
+    "*/__pycache__/*",
+    "*/gconv-modules.cache",
+    "/usr/lib/locale/*",
+    "*/wine/x86_64-windows/*",
+    "/usr/share/mime/*",
+)
 # Top-level folders of what an installation consists of; others have settings, state and the tree itself.
 _INSTALLED = ("/usr/", "/opt/", "/boot/")
 _MERGED = re.compile(r"^/(bin|sbin|lib|lib32|lib64|libx32)(?=/)")
