@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section on the timeline: both legs, beside the paper's, what the clocks did, and a known delay."""
+"""The section on the timeline: legs beside the paper's, what the clocks did, a known delay, bulk data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import numpy as np
 from reports.errors import ReportError
 from reports.record.measurement import Measurement
 from reports.section import PrintFigure, Section, TargetData, TargetView
-from reports.timeline.capability import CONTRADICTIONS, DELAY_ERROR, FROM_TARGET, LEG_TIME, TO_TARGET
+from reports.timeline.bulk import Bulk, load_bulk_transfer
+from reports.timeline.bulk_evidence import BULK_FILE, BULK_FOLDER
+from reports.timeline.capability import CAPABILITY, FROM_TARGET, TO_TARGET
 from reports.timeline.clock_record import ClockRecord
 from reports.timeline.delayed_legs import DELAY_FOLDERS, FoundDelay, found_delays
 from reports.timeline.legs import Leg, Legs, load_stimulus_response, quantile_ns
@@ -59,12 +61,14 @@ class TimelineSection(TargetView):
 
     Attributes:
         legs: None: the evidence could not be read.
+        bulk: None: none was sent, or the evidence could not be read.
         problems: Why.
     """
 
     judged: tuple[Measurement, ...]
     legs: Legs | None
     delays: tuple[FoundDelay, ...] = ()
+    bulk: Bulk | None = None
     problems: tuple[str, ...] = ()
 
     @property
@@ -135,20 +139,26 @@ class TimelineSection(TargetView):
 def gather_timeline(measured: TargetData) -> TimelineSection | None:
     """Return the section of a target; None: nothing was measured."""
     folder = measured.evidence(FOLDER)
-    judged = tuple(
-        each for each in measured.records if each.quantity in (LEG_TIME, CONTRADICTIONS, DELAY_ERROR)
-    )
-    if not judged and not (folder / LEGS_FILE).exists():
+    judged = tuple(each for each in measured.records if each.quantity in CAPABILITY.quantities)
+    has_legs = (folder / LEGS_FILE).exists()
+    has_bulk = (folder / BULK_FOLDER / BULK_FILE).exists()
+    if not judged and not has_legs and not has_bulk:
         return None
-    legs, delays = None, tuple[FoundDelay, ...]()
+    legs, bulk, delays = None, None, tuple[FoundDelay, ...]()
     problems: list[str] = []
     try:
-        legs = measured.once(load_stimulus_response, folder)
+        if has_bulk:
+            bulk = measured.once(load_bulk_transfer, folder / BULK_FOLDER)
+    except ReportError as error:
+        problems.append(str(error))
+    try:
+        if has_legs or not has_bulk:
+            legs = measured.once(load_stimulus_response, folder)
         if all((folder / name / LEGS_FILE).exists() for name in DELAY_FOLDERS):
             delays = tuple(measured.once(found_delays, folder))
     except ReportError as error:
         problems.append(str(error))
-    return TimelineSection(judged, legs, delays, tuple(problems))
+    return TimelineSection(judged, legs, delays, bulk, tuple(problems))
 
 
 SECTION = Section((("timeline", "One timeline"),), "timeline/section.html.j2", gather_timeline)
