@@ -16,6 +16,7 @@ from reports.record.context import Context
 from reports.record.measurement import AxisValue, Measurement, NumberedCondition
 from reports.requirements import Requirement
 from reports.run.current import judges
+from reports.timeline.bulk_verdict import BULK_QUANTITIES
 from reports.timeline.capability import LEG_TIME
 from reports.timeline.delayed_legs import DELAY_FOLDERS, found_delay
 from reports.timeline.legs import Legs, load_stimulus_response
@@ -37,10 +38,11 @@ from resources.moved import present
 from resources.names import Profile
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
-from resources.timeline.settings import TIMES, stimulus_times
+from resources.timeline.settings import TIMES, timeline_times
 from resources.timeline.stimulus_trial import Stimuli, measure_legs
 
 Found = TypeVar("Found")
+JUDGING = "Legs Should Be Within Their Limits"
 
 
 @library(scope="SUITE", version="1", listener="SELF")
@@ -63,9 +65,10 @@ class TimelineLibrary(RequirementScope):
         self._folder = Path()
         self._legs: Legs | None = None
 
-    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
-        """Say that the suite asks every requirement of the file."""
-        yield self._path, [each.id for each in self._requirements()]
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Say that a suite that judges legs asks every requirement on one of the file."""
+        if JUDGING in named:
+            yield self._path, [each.id for each in self._requirements()]
 
     @keyword
     def send_stimuli_to_the_target(self, target: str, profile: Profile) -> None:
@@ -79,7 +82,7 @@ class TimelineLibrary(RequirementScope):
         """
         library = bench_library()
         bench, spec = library.bench, library.target(target)
-        times = times_of(profile, TIMES, stimulus_times)
+        times = times_of(profile, TIMES, timeline_times)
         self._profile, self._folder = profile, current_run().evidence_folder(FOLDER, target)
         say(f"{times.count} stimuli to {target}")
         measure_legs(bench, spec, Stimuli(times.count, times.interval_us, times.size_bytes), self._folder)
@@ -135,7 +138,8 @@ class TimelineLibrary(RequirementScope):
         require_passed(records)
 
     def _requirements(self) -> tuple[Requirement, ...]:
-        return load_requirements_file(self._path, LEG_TIME).requirements
+        every = load_requirements_file(self._path, LEG_TIME, *BULK_QUANTITIES).requirements
+        return tuple(each for each in every if each.quantity == LEG_TIME)
 
     @property
     def _found(self) -> Legs:
