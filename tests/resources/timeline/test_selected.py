@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
-from robot.api import TestSuite as Suite
 
 from resources.keywords.requirement_scope import names_in
 from resources.timeline.bulk_keywords import TimelineBulkLibrary
 from resources.timeline.keywords import TimelineLibrary
 
+suite_class: Any = importlib.import_module("robot.api").TestSuite
 SUITES = Path("robot/timeline")
 FILE = SUITES / "requirements" / "timeline_virtual.toml"
 
@@ -27,7 +29,7 @@ def test_suite_selects_what_it_judges(
     repository: Path, monkeypatch: pytest.MonkeyPatch, suite: str, wanted: set[str]
 ) -> None:
     monkeypatch.chdir(repository)
-    named = names_in(Suite.from_file_system(SUITES / suite))
+    named = names_in(suite_class.from_file_system(SUITES / suite))
     found = [
         (path.name, requirement)
         for each in (TimelineLibrary(FILE), TimelineBulkLibrary(FILE))
