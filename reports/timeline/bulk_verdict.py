@@ -10,6 +10,9 @@ from reports.requirements import Requirement
 from reports.timeline.bulk import Bulk
 from reports.timeline.capability import BULK_DIFFERENCE, BULK_UNMATCHED
 
+LENGTH_FIELD_BYTES = 1 << 16
+"""The payload of a segment is given modulo that: `data_len` of tcp_probe has 16 bits."""
+
 
 def bulk_measurement(found: Bulk, requirement: Requirement, context: Context) -> Measurement:
     """Judge a requirement on bulk data and return the record. Whole numbers are counted: U is 0.
@@ -46,11 +49,17 @@ def undecided(found: Bulk, judged: Verdict) -> str:
     """Return why there is no verdict; empty: there is one.
 
     A segment that was sent again may have come twice: the kernel does not say where in the stream it lies.
-    It explains that the kernel counts more than the user, and nothing else.
+    It explains that the kernel counts more than the user, and nothing else. That it counts less by whole
+    multiples of 65536 is explained by segments that it has merged beyond what tcp_probe's field can hold.
     """
     if found.why:
         return found.why
     more = -(found.difference_bytes or 0)
+    if judged.outcome == "fail" and more < 0 and more % LENGTH_FIELD_BYTES == 0:
+        return (
+            f"the kernel counts {-more} bytes less than the user, {-more // LENGTH_FIELD_BYTES} times 65536:"
+            " it has merged segments to more than its field of 16 bits holds; send more slowly"
+        )
     if judged.outcome == "fail" and found.retransmissions and more >= 0:
         return (
             f"{found.retransmissions} segments were sent again, and the kernel counts {more} bytes more than"

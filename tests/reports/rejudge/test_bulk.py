@@ -33,6 +33,8 @@ ASKED = (
 CAME = segments_of(400)
 TWICE = [*CAME[:50], replace(CAME[49], at_ns=CAME[49].at_ns + 1_000), *CAME[50:]]
 SOON = [Call(each.at_ns + 5_000, each.payload_bytes) for each in CAME]
+LARGE = [replace(each, at_ns=each.at_ns * 10, payload_bytes=100_000) for each in CAME]
+WRAPPED = [replace(each, payload_bytes=100_000 - 65_536) for each in LARGE]
 EARLY = [*calls_of(CAME)[:200], Call(CAME[200].at_ns - 500_000, 1448), *calls_of(CAME)[201:]]
 
 
@@ -67,6 +69,7 @@ def made(tmp_path: Path, **sample: Any) -> tuple[RunFolder, list[Json]]:
         ({"lost_events": 4}, ["inconclusive", "inconclusive"]),
         ({"answers": {"receiver": {"checksum": "1"}}}, ["inconclusive", "inconclusive"]),
         ({"answers": {"sender": {"complete": False}}}, ["inconclusive", "inconclusive"]),
+        ({"segments": LARGE, "calls": calls_of(LARGE), "seen": WRAPPED}, ["inconclusive", "inconclusive"]),
         ({"refused": "no tracefs"}, ["unset", "unset"]),
         ({"seen": []}, ["unset", "unset"]),
     ],

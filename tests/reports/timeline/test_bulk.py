@@ -120,6 +120,19 @@ def test_segment_too_many_fails_where_nothing_was_sent_again(tmp_path: Path) -> 
     assert outcomes(tmp_path) == ("fail", "fail")
 
 
+def test_merged_segments_beyond_the_field_of_their_length_leave_no_verdict(tmp_path: Path) -> None:
+    """As over loopback: 16 bits hold the length of a segment that the kernel has merged of two."""
+    came = segments_of(200, 65_160)
+    longer = [*came[:50], replace(came[50], payload_bytes=100_000), *came[51:]]
+    seen = [*came[:50], replace(came[50], payload_bytes=100_000 - 65_536), *came[51:]]
+    write_sample_bulk(tmp_path, segments=longer, calls=calls_of(longer), seen=seen)
+    found = load_bulk_transfer(tmp_path)
+    assert found.difference_bytes == 65_536
+    one, _ = judged(found)
+    assert one.outcome == "inconclusive"
+    assert "65536 bytes less than the user, 1 times 65536" in one.reason
+
+
 def test_call_that_read_before_the_segment_came_is_no_partner(tmp_path: Path) -> None:
     came = segments_of(400)
     calls = calls_of(came)
