@@ -39,6 +39,8 @@ _LIMITS = {
     "upper_us": ("ns", NS_PER_US),
     "upper_ns": ("ns", 1),
     "upper_facts": ("facts", 1),
+    "upper_bytes": ("bytes", 1),
+    "upper_segments": ("segments", 1),
     "lower_producers": ("producers", 1),
     "upper_ppm": ("ppm", 1),
     "upper_ppb": ("ppb", 1),

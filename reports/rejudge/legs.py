@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import struct
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -21,11 +19,10 @@ from typing import Any
 from reports.rejudge.again import Record
 from reports.rejudge.answers import read_result
 from reports.rejudge.each import judge_each
+from reports.rejudge.event_stream import REALTIME, Stream, on_line
 from reports.rejudge.rule import outcome_of
 
 Json = Mapping[str, Any]
-Pairs = Sequence[tuple[int, int]]
-"""What was shown, and what it stands for, in order."""
 
 DOCUMENT = "legs.json"
 RUN_UP = 10
@@ -200,17 +197,17 @@ def _places(record: Record, file: Path) -> Iterator[str]:
     if card is None or answer is None:
         yield "the card's answer or the exchanges have no result"
         return
-    stream = _Stream((folder / end["events"]).read_bytes())
-    readings = stream.readings(facts["tai_utc_s"])
+    stream = Stream((folder / end["events"]).read_bytes())
+    readings = _readings(stream, facts)
     rows = card["series"]["rows"]
     middle = card["series"]["interval_ns"] // 2
     by_card = [(at + middle + round(mean), at + middle) for at, _, mean, _, _ in rows]
     exchanges, half = _short_exchanges(answer)
-    own = [_on(readings, ticks) for events in stream.events.values() for _, ticks in events]
+    own = [on_line(readings, ticks) for events in stream.events.values() for _, ticks in events]
     known = [each for each in own if by_card[0][0] <= each <= by_card[-1][0]]
     if abs(record["n"] - len(known)) > len(known) / 100:
         yield f"n is {record['n']}, the card saw {len(known)} events"
-    errors = sorted(abs(_on(exchanges, each) - _on(by_card, each)) for each in known)
+    errors = sorted(abs(on_line(exchanges, each) - on_line(by_card, each)) for each in known)
     if record["value"] is None or not 0 <= record["value"] <= (100 if record["unit"] else record["n"]):
         yield f"value is {record['value']}, of {record['n']} events"
         return
@@ -221,6 +218,13 @@ def _places(record: Record, file: Path) -> Iterator[str]:
     outcome = outcome_of(record, record["value"], record["n"])
     if record["outcome"] != outcome:
         yield f"{record['outcome']}, its value comes to {outcome}"
+
+
+def _readings(stream: Stream, facts: Json) -> list[tuple[int, int]]:
+    """Return ticks and TAI in ns of each reading of the system's clock."""
+    return [
+        (ticks, clock_ns + facts["tai_utc_s"] * NS_PER_S) for ticks, clock_ns in stream.readings(REALTIME)
+    ]
 
 
 def _short_exchanges(answer: Json) -> tuple[list[tuple[int, int]], int]:
@@ -281,9 +285,9 @@ def _ends(facts: Json, folder: Path, leg: str) -> tuple[tuple[dict[int, int], di
     lost = 0
     ends: list[dict[int, int]] = []
     for end, point in ((sender, sent), (receiver, received)):
-        stream = _Stream((folder / facts[end]["events"]).read_bytes())
+        stream = Stream((folder / facts[end]["events"]).read_bytes())
         lost += stream.lost
-        readings = stream.readings(facts["tai_utc_s"])
+        readings = _readings(stream, facts)
         exchanges: list[tuple[int, int]] = []
         if "exchanges" in facts[end]:
             answer = read_result(folder / facts[end]["exchanges"])
@@ -293,7 +297,7 @@ def _ends(facts: Json, folder: Path, leg: str) -> tuple[tuple[dict[int, int], di
             u_ns += min(half for _, _, half in answer["series"]) / 2
         ends.append(
             {
-                tag: _on(exchanges, _on(readings, ticks)) if exchanges else _on(readings, ticks)
+                tag: on_line(exchanges, on_line(readings, ticks)) if exchanges else on_line(readings, ticks)
                 for tag, ticks in stream.events[point]
                 if tag >= RUN_UP
             }
@@ -301,58 +305,6 @@ def _ends(facts: Json, folder: Path, leg: str) -> tuple[tuple[dict[int, int], di
     return (ends[0], ends[1]), u_ns, lost
 
 
-def _on(pairs: Pairs, shown: int) -> int:
-    """Return what a value stands for, by the line between its neighbours; beyond the ends by the last two."""
-    if len(pairs) < 2:
-        raise ValueError("fewer than two readings of a clock")
-    at = min(max(bisect_right(pairs, (shown, 0)), 1), len(pairs) - 1)
-    (low, from_), (high, to) = pairs[at - 1], pairs[at]
-    if high <= low:
-        raise ValueError("readings of a clock that go backwards")
-    # Whole nanoseconds since 1970 do not fit a float: the difference alone is one.
-    return from_ + round((shown - low) * ((to - from_) / (high - low)))
-
-
 def _quantile(times: Sequence[int], share: tuple[int, int]) -> int:
     """Return the first time that so large a share of all is not above."""
     return sorted(times)[max(1, -(-len(times) * share[0] // share[1])) - 1]
-
-
-class _Stream:
-    """What `bw-events` has written, as traffic-gen/events/stream_file.h says it: a plain reader."""
-
-    def __init__(self, raw: bytes) -> None:
-        if raw[:8] != b"BWSTREAM":
-            raise ValueError("no stream of bw-events")
-        self.lost = 0
-        self.points: list[str] = []
-        self.events: dict[str, list[tuple[int, int]]] = {}
-        self._clock: list[tuple[int, int]] = []
-        at = 8
-        while at + 24 <= len(raw):
-            _, kind, _, position, size = struct.unpack_from("<IHHQQ", raw, at)
-            self._block(kind, position, raw[at + 24 : at + 24 + size])
-            at += 24 + size
-
-    def readings(self, tai_utc_s: int) -> list[tuple[int, int]]:
-        """Return ticks and TAI in ns of each reading of the system's clock."""
-        return [(ticks, clock_ns + tai_utc_s * NS_PER_S) for ticks, clock_ns in sorted(self._clock)]
-
-    def _block(self, kind: int, position: int, body: bytes) -> None:
-        if kind == 1:
-            (count,) = struct.unpack_from("<I", body, 64 + 32 + 8 + 8 + 4)
-            for at in range(128, 128 + 256 * count, 256):
-                group, name = struct.unpack_from("<24s40s", body, at)
-                self.points.append(".".join(each.split(b"\0")[0].decode() for each in (group, name)))
-            self.events = {name: [] for name in self.points}
-        elif kind == 2:
-            for number in range(len(body) // 32):
-                ticks, tag, _, _, point, _, commit = struct.unpack_from("<QqIIHHI", body, 32 * number)
-                if commit == ((position + number + 1) & 0x7FFFFFFF) | 0x80000000:
-                    self.events[self.points[point]].append((tag, ticks))
-        elif kind == 3:
-            clock, _, before, after, clock_ns = struct.unpack("<IiQQq", body)
-            if clock == 0:
-                self._clock.append(((before + after) // 2, clock_ns))
-        elif kind == 5:
-            self.lost += struct.unpack("<QQQ", body)[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section on the timeline: both legs, beside the paper's, what the clocks did, and a known delay."""
+"""The section on the timeline: legs beside the paper's, what the clocks did, a known delay, bulk data."""
 
 from __future__ import annotations
 
@@ -11,15 +11,9 @@ import numpy as np
 from reports.errors import ReportError
 from reports.record.measurement import Measurement
 from reports.section import PrintFigure, Section, TargetData, TargetView
-from reports.timeline.capability import (
-    CONTRADICTIONS,
-    DELAY_ERROR,
-    FROM_TARGET,
-    LEG_TIME,
-    PLACES_BEYOND_U,
-    PLACES_OUTSIDE,
-    TO_TARGET,
-)
+from reports.timeline.bulk import Bulk, load_bulk_transfer
+from reports.timeline.bulk_evidence import BULK_FILE, BULK_FOLDER
+from reports.timeline.capability import CAPABILITY, FROM_TARGET, TO_TARGET
 from reports.timeline.clock_record import ClockRecord
 from reports.timeline.delayed_legs import DELAY_FOLDERS, FoundDelay, found_delays
 from reports.timeline.legs import Leg, Legs, load_stimulus_response, quantile_ns
@@ -69,6 +63,7 @@ class TimelineSection(TargetView):
     Attributes:
         legs: None: the evidence could not be read.
         errors: Of places beside a card; None: none was read.
+        bulk: None: none was sent, or the evidence could not be read.
         problems: Why.
     """
 
@@ -76,6 +71,7 @@ class TimelineSection(TargetView):
     legs: Legs | None
     delays: tuple[FoundDelay, ...] = ()
     errors: PlaceErrors | None = None
+    bulk: Bulk | None = None
     problems: tuple[str, ...] = ()
 
     @property
@@ -155,23 +151,31 @@ class TimelineSection(TargetView):
 def gather_timeline(measured: TargetData) -> TimelineSection | None:
     """Return the section of a target; None: nothing was measured."""
     folder = measured.evidence(FOLDER)
-    own = LEG_TIME, CONTRADICTIONS, DELAY_ERROR, PLACES_OUTSIDE, PLACES_BEYOND_U
-    judged = tuple(each for each in measured.records if each.quantity in own)
+    judged = tuple(each for each in measured.records if each.quantity in CAPABILITY.quantities)
     has_legs, has_card = ((each / LEGS_FILE).exists() for each in (folder, folder / BESIDE_CARD))
-    if not judged and not has_legs and not has_card:
+    has_bulk = (folder / BULK_FOLDER / BULK_FILE).exists()
+    if not judged and not has_legs and not has_card and not has_bulk:
         return None
-    legs, delays, errors = None, tuple[FoundDelay, ...](), None
+    legs, bulk, errors, delays = None, None, None, tuple[FoundDelay, ...]()
     problems: list[str] = []
+    try:
+        if has_bulk:
+            bulk = measured.once(load_bulk_transfer, folder / BULK_FOLDER)
+    except ReportError as error:
+        problems.append(str(error))
     try:
         if has_card:
             errors = measured.once(load_place_errors, folder / BESIDE_CARD)
-        if has_legs:
+    except ReportError as error:
+        problems.append(str(error))
+    try:
+        if has_legs or not (has_bulk or has_card):
             legs = measured.once(load_stimulus_response, folder)
         if all((folder / name / LEGS_FILE).exists() for name in DELAY_FOLDERS):
             delays = tuple(measured.once(found_delays, folder))
     except ReportError as error:
         problems.append(str(error))
-    return TimelineSection(judged, legs, delays, errors, tuple(problems))
+    return TimelineSection(judged, legs, delays, errors, bulk, tuple(problems))
 
 
 SECTION = Section((("timeline", "One timeline"),), "timeline/section.html.j2", gather_timeline)

@@ -42,6 +42,7 @@ missing() {
 }
 
 restore() {
+    find_tracefs || : # where each command has mounts of its own, that of the one before is gone, and the instance is not
     for place in /sys/kernel/tracing "$folder.tracefs"; do
         [ ! -d "$place/instances/$instance" ] || rmdir "$place/instances/$instance"
     done

@@ -16,6 +16,7 @@ from reports.record.context import Context
 from reports.record.measurement import AxisValue, Measurement, NumberedCondition
 from reports.requirements import Requirement
 from reports.run.current import judges
+from reports.timeline.bulk_verdict import BULK_QUANTITIES
 from reports.timeline.capability import LEG_TIME
 from reports.timeline.delayed_legs import DELAY_FOLDERS, found_delay
 from reports.timeline.legs import Legs, load_stimulus_response
@@ -41,10 +42,11 @@ from resources.moved import present
 from resources.names import Profile
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
-from resources.timeline.settings import TIMES, stimulus_times
+from resources.timeline.settings import TIMES, timeline_times
 from resources.timeline.stimulus_trial import Stimuli, measure_legs
 
 Found = TypeVar("Found")
+JUDGING = "Legs Should Be Within Their Limits"
 
 
 @library(scope="SUITE", version="1", listener="SELF")
@@ -67,9 +69,10 @@ class TimelineLibrary(RequirementScope):
         self._folder = Path()
         self._legs: Legs | None = None
 
-    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:  # noqa: ARG002 - all
-        """Say that the suite asks every requirement of the file."""
-        yield self._path, [each.id for each in self._requirements()]
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Say that a suite that judges legs asks every requirement on one of the file."""
+        if JUDGING in named:
+            yield self._path, [each.id for each in self._requirements()]
 
     @keyword
     def send_stimuli_to_the_target(self, target: str, profile: Profile, delay_us: int = 0) -> None:
@@ -84,7 +87,7 @@ class TimelineLibrary(RequirementScope):
         """
         library = bench_library()
         bench, spec = library.bench, library.target(target)
-        times = times_of(profile, TIMES, stimulus_times).delayed_by(delay_us)
+        times = times_of(profile, TIMES, timeline_times).delayed_by(delay_us)
         self._profile, self._folder = profile, current_run().evidence_folder(FOLDER, target)
         say(f"{times.count} stimuli to {target}")
         measure_legs(bench, spec, Stimuli(times.count, times.interval_us, times.size_bytes), self._folder)
@@ -111,7 +114,7 @@ class TimelineLibrary(RequirementScope):
             profile: `ci`, `nightly`, …: how many.
         """
         library = bench_library()
-        times = times_of(profile, TIMES, stimulus_times)
+        times = times_of(profile, TIMES, timeline_times)
         self._profile, folder = profile, current_run().evidence_folder(FOLDER, target)
         self._folder = folder / BESIDE_CARD
         say(f"{times.count} stimuli to {target}, beside its card")
@@ -169,7 +172,8 @@ class TimelineLibrary(RequirementScope):
         require_passed(records)
 
     def _requirements(self) -> tuple[Requirement, ...]:
-        return load_requirements_file(self._path, LEG_TIME).requirements
+        every = load_requirements_file(self._path, LEG_TIME, *BULK_QUANTITIES).requirements
+        return tuple(each for each in every if each.quantity == LEG_TIME)
 
     @property
     def _found(self) -> Legs:

@@ -26,6 +26,7 @@ ARGUMENTS_OF_LIBRARIES = {
     "ProvisioningLibrary": "::requirements.toml",
     "TimeServiceLibrary": "::requirements.toml",
     "TimedEdgesLibrary": "::requirements.toml::clocks.toml",
+    "TimelineBulkLibrary": "::requirements.toml",
     "TimelineLibrary": "::requirements.toml",
 }
 

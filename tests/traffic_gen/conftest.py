@@ -44,6 +44,7 @@ def _built(name: str, variant: str = "linux") -> Any:
 
 
 bw_traffic = _built("traffic-gen/bw-traffic")
+bw_events = _built("traffic-gen/bw-events")
 bw_clock = _built("traffic-gen/bw-clock")
 checked_bw_clock = _built("traffic-gen/bw-clock", "asan")
 static_bw_clock = _built("traffic-gen/bw-clock", "static")

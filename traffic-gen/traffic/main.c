@@ -13,6 +13,7 @@ static const struct verb verbs[] = {
 	{ "echo", verb_echo, "send STAMP test packets back" },
 	{ "roundtrip", verb_roundtrip, "time round trips to a STAMP reflector" },
 	{ "stimulus", verb_stimulus, "send stimuli to a client that answers each, or be that client" },
+	{ "bulk", verb_bulk, "send random data in bulk over TCP, or receive it" },
 	{ "witness", verb_witness, "record when this machine stalled" },
 	{ NULL, NULL, NULL },
 };

@@ -7,13 +7,16 @@ from pathlib import Path
 
 from reports.run.folder import RunFolder
 from reports.section import TargetData
+from reports.timeline.bulk_evidence import BULK_FOLDER
 from reports.timeline.capability import FROM_TARGET, TO_TARGET
 from reports.timeline.delayed_legs import DELAY_FOLDERS
 from reports.timeline.legs_evidence import FOLDER, KnownDelay
 from reports.timeline.place_errors import BESIDE_CARD
 from reports.timeline.section import TimelineSection, gather_timeline
 from reports.timeline.timelines import timelines_of
+from reports.units import NO_VALUE
 from tests.reports.pages import page_with, words_of
+from tests.reports.timeline.bulk_sample import write_sample_bulk
 from tests.reports.timeline.legs_sample import TARGET, Machine, write_sample_legs
 
 
@@ -63,6 +66,36 @@ def test_evidence_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     assert (shown.legs, shown.rows, shown.clocks, shown.figures) == (None, [], [], [])
     assert "client.bwevents" in shown.problems[0]
     assert gather_timeline(TargetData(tmp_path / "nothing", target=TARGET)) is None
+
+
+def test_page_shows_bulk_data_alone(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    write_sample_bulk(run.evidence_folder(FOLDER, TARGET) / BULK_FOLDER, retransmissions=2)
+    run.update(target={TARGET: {"hostname": TARGET}})
+    run.close()
+    words = words_of(page_with(run.path, "timeline"))
+    for row in (
+        "p01 sends random data over TCP to linux-rt, as fast as it goes, in calls of 65536 bytes",
+        f"Sender 579200 134 {NO_VALUE} 2 1158 1.000 ms",
+        f"Receiver 579200 134 {NO_VALUE} {NO_VALUE} 1158 1.000 ms",
+        "Receiver's kernel 579200 400 0",
+    ):
+        assert row in words, row
+    assert "stimuli" not in words
+
+
+def test_bulk_data_without_a_verdict_says_why(tmp_path: Path) -> None:
+    folder = tmp_path / "evidence" / FOLDER / TARGET
+    write_sample_bulk(folder / BULK_FOLDER, dropped=3)
+    write_sample_legs(folder)
+    shown = gathered(tmp_path)
+    assert shown.bulk is not None
+    assert shown.bulk.why == "linux-rt: 3 events of the kernel had no room in its ring"
+    assert (len(shown.rows), shown.problems) == (2, ())
+    (folder / BULK_FOLDER / "sender-kernel.gz").unlink()
+    shown = gathered(tmp_path)
+    assert (shown.bulk, len(shown.rows)) == (None, 2)
+    assert "sender-kernel.gz" in shown.problems[0]
 
 
 def test_legs_are_a_timeline_with_flows(tmp_path: Path) -> None:

@@ -221,3 +221,17 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
         argv = ["sh", str(SCRIPT), str(tmp_path), *words.split()]
         done = subprocess.run(argv, check=False, capture_output=True)
         assert done.returncode == 2
+
+
+def test_nothing_is_left_where_each_command_has_mounts_of_its_own(here: Any, tmp_path: Path) -> None:
+    """As by `ip netns exec`: what `begin` has mounted is not there any more when it is to be given back."""
+    here.before = ("unshare", "--mount", "--propagation", "private")
+    with kernel_recorded(here, ONE_CPU) as recorder:
+        here.run(["taskset", "--cpu-list", "0", "sh", "-c", "true | true"])
+        recorder.end(tmp_path / "ring.gz")
+    assert number_of(load_recording(tmp_path / "ring.gz"), 0, "sched/sched_switch")
+    left = here.instances()
+    for name in left:
+        here.run(["sh", "-c", f"mount -t tracefs tracefs /mnt && rmdir /mnt/instances/{name}"])
+    assert not left
+    assert not (tmp_path / "kernel_recorder.tracefs").exists()

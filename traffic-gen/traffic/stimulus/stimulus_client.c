@@ -5,43 +5,10 @@
 #include <errno.h>
 
 #include "events/bwevents.h"
+#include "traffic/connection.h"
 
 BW_EVENT_POINT(stimulus_received, "stimulus", "received", "a stimulus was read whole; tag: its number");
 BW_EVENT_POINT(response_sent, "response", "sent", "its response is handed to the connection; tag: its number");
-
-/* Return 0 or -errno. */
-static int connect_peer(struct stimulus_client *client)
-{
-	struct stimulus_end *end = &client->end;
-	const struct address any = { .is_ipv6 = client->peer.is_ipv6 };
-	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + end->timeout_ns;
-	struct port_poller *poller;
-	struct port_event event;
-	int found = 0, err = port_tcp_connect(&any, &client->peer, &end->side.sock);
-
-	if (err && err != -EINPROGRESS) {
-		end->side.sock = PORT_SOCKET_NONE;
-		return err;
-	}
-	err = port_poller_create(1, &poller);
-	if (err)
-		return err;
-	err = port_poller_add(poller, end->side.sock, PORT_POLL_OUT, NULL);
-	while (!err && !found) {
-		found = port_poller_wait(poller, &event, 1, LOOK_NS);
-		if (found < 0)
-			err = found;
-		else if (port_stop_requested())
-			err = -EINTR;
-		else if (!found && port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= deadline_monotonic_ns)
-			err = -ETIMEDOUT;
-	}
-	port_poller_remove(poller, end->side.sock);
-	port_poller_destroy(poller);
-	if (!err)
-		err = port_tcp_connect_result(end->side.sock);
-	return err ? err : port_socket_set_nodelay(end->side.sock);
-}
 
 /* Return 0; or -errno. */
 static int answer(struct stimulus_client *client, uint32_t number)
@@ -85,7 +52,7 @@ void stimulus_client_run(void *argument)
 	struct stimulus_client *client = argument;
 	struct stimulus_end *end = &client->end;
 	uint32_t number = 0;
-	int err = connect_peer(client);
+	int err = connection_open(&client->peer, end->timeout_ns, &end->side.sock);
 
 	if (err && err != -EINTR)
 		stimulus_fail(end, "the server could not be reached", err);

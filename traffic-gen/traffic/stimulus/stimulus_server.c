@@ -6,28 +6,10 @@
 
 #include "events/bwevents.h"
 #include "time/heard_sleep.h"
+#include "traffic/connection.h"
 
 BW_EVENT_POINT(stimulus_sent, "stimulus", "sent", "a stimulus is handed to the connection; tag: its number");
 BW_EVENT_POINT(response_received, "response", "received", "its response was read whole; tag: its number");
-
-#define ACCEPT_LOOK_NS INT64_C(20000000)
-
-/* The first who connects is the client; nobody else is listened to. Return 0, or -errno. */
-static int wait_client(struct stimulus_server *server)
-{
-	struct address source;
-	int err = -EAGAIN;
-
-	while (err == -EAGAIN && !port_stop_requested()) {
-		port_socket_wait_readable(server->listener, ACCEPT_LOOK_NS);
-		err = port_tcp_accept(server->listener, &server->end.side.sock, &source);
-	}
-	if (err)
-		return port_stop_requested() ? -EINTR : err;
-	port_socket_close(server->listener);
-	server->listener = PORT_SOCKET_NONE;
-	return port_socket_set_nodelay(server->end.side.sock);
-}
 
 /* Return 0 or -errno. */
 static int make_trip(struct stimulus_server *server, uint32_t number)
@@ -69,7 +51,7 @@ void stimulus_server_run(void *argument)
 	struct stimulus_server *server = argument;
 	struct stimulus_end *end = &server->end;
 	int64_t begin_monotonic_ns;
-	int err = wait_client(server);
+	int err = connection_accept(&server->listener, &end->side.sock);
 
 	if (err && err != -EINTR)
 		stimulus_fail(end, "no client could be accepted", err);
