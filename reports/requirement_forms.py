@@ -39,14 +39,14 @@ _LIMITS = {
     "upper_us": ("ns", NS_PER_US),
     "upper_ns": ("ns", 1),
     "upper_facts": ("facts", 1),
-    "upper_bytes": ("bytes", 1),
-    "upper_segments": ("segments", 1),
     "lower_producers": ("producers", 1),
     "upper_ppm": ("ppm", 1),
     "upper_ppb": ("ppb", 1),
     "upper_ratio": ("", 1),
     "upper_percent": ("%", 1),
     "lower_bytes_per_s": ("bytes/s", 1),
+    "upper_bytes": ("bytes", 1),
+    "upper_segments": ("segments", 1),
 }
 """Unit of the record that a limit is for, and how many of them one is."""
 

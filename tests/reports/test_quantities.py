@@ -54,4 +54,6 @@ def test_checks_of_the_bench_never_follow_as_what_a_target_can_do() -> None:
         "bulk_rise",
         "receive_rise",
         "message_throughput",
+        "bulk_payload_difference",
+        "bulk_unmatched",
     }

@@ -27,6 +27,8 @@ LIMITS = {
     "upper_ratio": 1,
     "upper_percent": 1,
     "lower_bytes_per_s": 1,
+    "upper_bytes": 1,
+    "upper_segments": 1,
 }
 LATENCY = "one_way_latency max stream=31 upper_us=50_000 lost=2"
 LARGEST = "largest_pattern max lower_producers=4"

@@ -15,6 +15,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "reports/clock_sync/server_replies.py": ({"phc2sys"}, "a log's format, which is that of the program"),
     "reports/clock_sync/linuxptp_logs.py": ({"phc2sys"}, "the program that writes the log"),
     "reports/rejudge/server_replies.py": ({"phc2sys"}, "a log's format, which is that of the program"),
+    "reports/rejudge/servo.py": ({"phc2sys"}, "a log's format, which is that of the program"),
     "resources/clock_sync/time_service.py": ({"timeservice"}, "the stack whose own suite this is"),
     "resources/timed_edges/trials.py": (
         {"phc2sys"},
