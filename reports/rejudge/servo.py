@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -64,18 +65,38 @@ def servo_discrepancies(facts: Json, answer: Json, folder: Path) -> Iterator[str
     if seen is None:
         return
     begin_ns = answer["start_tai_ns" if _is_tai(form) else "start_monotonic_ns"]
-    kept = [each for each in seen if begin_ns <= each.time_ns <= begin_ns + answer["elapsed_ns"]]
+    end_ns = begin_ns + answer["elapsed_ns"]
+    first = bisect_left(seen, begin_ns, key=lambda each: each.time_ns)
+    last = bisect_right(seen, end_ns, key=lambda each: each.time_ns)
+    # A stamp of whole seconds, or of when a line was written, leaves open on which side of an end it lies.
+    spans = {
+        (max(0, first + one), min(len(seen), last + other)) for one in (0, -1, 1) for other in (0, -1, 1)
+    }
+    if not any(_agree(said, _summary(seen[begin:end])) for begin, end in spans):
+        for name, value in _summary(seen[first:last]).items():
+            if not _is_near(name, said[name], value):
+                yield f"servo.{name} is {said[name]}, its log has {value}"
+
+
+def _summary(kept: Sequence[Observation]) -> dict[str, float | None]:
+    """Return what some lines of a log come to."""
     delays = [each.delay_ns for each in kept if each.delay_ns is not None]
-    found = {
+    return {
         "observations": len(kept),
         "mean_ns": fmean(each.offset_ns for each in kept) if kept else None,
         "max_abs_ns": max((abs(each.offset_ns) for each in kept), default=None),
         "mean_path_delay_ns": fmean(delays) if delays else None,
     }
-    for name, value in found.items():
-        own = said[name]
-        if (own is None) != (value is None) or (own is not None and abs(own - (value or 0)) > APART_NS):
-            yield f"servo.{name} is {own}, its log has {value}"
+
+
+def _agree(said: Json, found: Mapping[str, float | None]) -> bool:
+    return all(_is_near(name, said[name], value) for name, value in found.items())
+
+
+def _is_near(name: str, own: float | None, value: float | None) -> bool:
+    if own is None or value is None:
+        return own is value
+    return abs(own - value) <= (0 if name == "observations" else APART_NS)
 
 
 def _is_tai(form: str) -> bool:
