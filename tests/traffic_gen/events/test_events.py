@@ -263,7 +263,7 @@ def test_points_are_turned_on_and_off_while_a_program_runs(tool: str, probe: str
     stream = _one(read_event_streams(tmp_path / "output"))
     tags = np.sort(stream.tag)
     assert before_on <= tags[0]
-    assert tags[-1] <= after_off
+    assert tags[-1] <= after_off + 1  # one may have begun before, and is counted behind it
     if not stream.lost:  # a recorder without a processor may have lost the first, or the last
         assert tags[0] <= after_on
         assert before_off <= tags[-1]
