@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.bench import TargetSpec
-from hw.errors import CapabilityError, MeasurementError
 from hw.hardware_latency import round_trip
 from hw.open_bench import OpenBench
 from hw.protocols import Job
@@ -24,13 +23,16 @@ from resources.clock_sync.settings import SYSTEM_CLOCK
 from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.clock_sync.timecard import serve_timecards
 from resources.clock_sync.trial import CLOCK_PRIORITY, FILTER_NS, timecard_of
+from resources.timeline.recorded_program import (
+    RecordedProgram,
+    collect_recorded,
+    producer_besides,
+    start_recorded,
+)
 from resources.tools.experiment import Experiment
-from resources.tools.fetched import plain_names
 from resources.tools.witness import add_witness
 
 PORT = 9640
-RECORDER = "bw-events"
-SUFFIX = ".bwevents"
 POINTS = ("stimulus", "response")
 ASKING_MS = 50
 """Between two bursts of exchanges with a clock."""
@@ -62,52 +64,26 @@ class Stimuli:
 
 
 @dataclass(frozen=True)
-class _End:
-    """One of the two programs, with its recorder.
-
-    Attributes:
-        name: `server` or `client`.
-        place: On the node, where the recorder leaves its file.
-    """
-
-    name: str
-    node: str
-    place: str
-    job: Job
-
-
-@dataclass(frozen=True)
 class _Lab:
-    bench: OpenBench
     experiment: Experiment
     stimuli: Stimuli
     tai_utc_s: int
     folder: Path
 
-    def start(self, name: str, node: str, words: Sequence[str]) -> _End:
+    def start(self, name: str, node: str, words: Sequence[str]) -> RecordedProgram:
         """Start an end with its recorder; it is ready when this returns."""
-        bench, priority = self.bench, self.bench.node(node).priority
-        place = f"{bench.node(node).fresh_folder(f'timeline-{name}')}/events"
-        argv = [bench.tool(node, RECORDER), "record", "--output", place]
-        argv += [word for point in POINTS for word in ("--points", point)]
-        argv += ["--", bench.tool(node), "stimulus", *words, *self.stimuli.delay_words(name == "server")]
-        argv += ["--priority", str(priority), "--tai-utc-s", str(self.tai_utc_s)]
+        bench = self.experiment.bench
+        argv = ["stimulus", *words, *self.stimuli.delay_words(name == "server")]
+        argv += ["--priority", str(bench.node(node).priority), "--tai-utc-s", str(self.tai_utc_s)]
         argv += ["--timeout-ms", str(TIMEOUT_MS)]
         if cpus := bench.spec.nodes[node].cpus:
             argv += ["--cpu", str(cpus[0])]
-        job = self.experiment.start(node, argv, self.folder / name)
-        job.wait_ready()
-        return _End(name, node, place, job)
+        return start_recorded(self.experiment, name, node, POINTS, argv, self.folder)
 
-    def collect(self, end: _End, within_s: float, exchanges: str | None) -> LegEnd:
+    def collect(self, end: RecordedProgram, within_s: float, exchanges: str | None) -> LegEnd:
         """Wait for an end, fetch what it has recorded, and return its part of the evidence."""
-        self.experiment.collect(end.job, within_s).require_done()
-        node = self.bench.node(end.node)
-        found = [each for each in plain_names(node.files(end.place)) if each.endswith(SUFFIX)]
-        if len(found) != 1:
-            raise MeasurementError(f"{end.node}: {RECORDER} has left {len(found)} streams, not one")
-        node.get(f"{end.place}/{found[0]}", self.folder / f"{end.name}{SUFFIX}")
-        return LegEnd(end.node, f"{end.name}.ndjson", f"{end.name}{SUFFIX}", exchanges)
+        answer, stream = collect_recorded(self.experiment, end, within_s, self.folder)
+        return LegEnd(end.node, answer, stream, exchanges)
 
 
 def measure_legs(
@@ -130,9 +106,7 @@ def measure_legs(
     """
     folder.mkdir(parents=True, exist_ok=True)
     spec = bench.spec
-    producer = next((each for _, each in sorted(spec.producers.items()) if each.node != target.node), None)
-    if producer is None:
-        raise CapabilityError(f"bench {spec.name}: no producer besides {target.node}: nobody sends stimuli")
+    producer = producer_besides(spec, target, "stimuli")
     nodes = [producer.node, target.node]
     bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
     tai_utc_s = common_tai_utc_s(bench, nodes, folder)
@@ -156,7 +130,7 @@ def measure_legs(
         # It keeps this machine's processors awake on a virtual bench: a leg would have their wake-up in it.
         add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
         exchanges = {node: f"offset-{clock}.ndjson" for node, clock in clocks.items()}
-        lab = _Lab(bench, experiment, stimuli, tai_utc_s, folder)
+        lab = _Lab(experiment, stimuli, tai_utc_s, folder)
         words = ["--count", str(stimuli.count), "--interval-us", str(stimuli.interval_us)]
         words += ["--size-bytes", str(stimuli.size_bytes)]
         server = lab.start("server", producer.node, ["--serve", f"{producer.address}:{PORT}", *words])
