@@ -3,51 +3,18 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import struct
 import subprocess
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.patience import HANG_S
+from tests.traffic_gen.two_ends import PATIENT, Json, end, ended, free
 
-Json = dict[str, Any]
 HEAD = struct.Struct(">4sBBHIIIIqqq")
-PATIENT = ("--timeout-ms", "60000")
-
-
-@contextmanager
-def end(bw_traffic: Path, *arguments: str) -> Generator[tuple[subprocess.Popen[str], Json]]:
-    """Run one end; gives the process and its line `ready`."""
-    with subprocess.Popen(
-        [bw_traffic, "stimulus", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout
-        try:
-            yield process, json.loads(process.stdout.readline() or "{}")
-        finally:
-            if process.poll() is None:
-                process.kill()
-
-
-def free(host: str = "127.0.0.1") -> str:
-    """Return an address with a TCP port that was free a moment ago."""
-    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host.strip("[]"), 0))
-        return f"{host}:{probe.getsockname()[1]}"
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, Json, str]:
-    """Return exit code, result and what was said besides."""
-    output, errors = process.communicate(timeout=HANG_S)
-    return process.returncode, json.loads(output.splitlines()[-1]), errors
 
 
 def both(
@@ -56,8 +23,8 @@ def both(
     """Run both ends to their end; the server is ready before the client begins."""
     address = free(host)
     with (
-        end(bw_traffic, "--serve", address, *PATIENT, *server) as (serving, ready),
-        end(bw_traffic, "--peer", address, *PATIENT, *client) as (asking, _),
+        end(bw_traffic, "stimulus", "--serve", address, *PATIENT, *server) as (serving, ready),
+        end(bw_traffic, "stimulus", "--peer", address, *PATIENT, *client) as (asking, _),
     ):
         assert ready["address"] == address
         return ended(serving), ended(asking)
@@ -103,7 +70,7 @@ def test_known_delay_lies_in_each_second_turn(bw_traffic: Path) -> None:
 
 
 def test_server_that_is_asked_to_end_says_so(bw_traffic: Path) -> None:
-    with end(bw_traffic, "--serve", free()) as (process, _):
+    with end(bw_traffic, "stimulus", "--serve", free()) as (process, _):
         process.send_signal(signal.SIGTERM)
         code, result, _ = ended(process)
     assert (code, result["complete"], result["valid"]) == (4, False, False)
@@ -111,7 +78,7 @@ def test_server_that_is_asked_to_end_says_so(bw_traffic: Path) -> None:
 
 
 def test_second_client_is_not_served(bw_traffic: Path) -> None:
-    with end(bw_traffic, "--serve", free(), *PATIENT, "--count", "1") as (process, ready):
+    with end(bw_traffic, "stimulus", "--serve", free(), *PATIENT, "--count", "1") as (process, ready):
         host, port = ready["address"].split(":")
         with socket.create_connection((host, int(port))) as first:
             stimulus = first.recv(48, socket.MSG_WAITALL)
@@ -139,7 +106,7 @@ def wire(number: int = 0, kind: int = 1, size_bytes: int = 48, count: int = 3) -
     ],
 )
 def test_client_that_answers_something_else_ends_it(bw_traffic: Path, answer: bytes, said: str) -> None:
-    with end(bw_traffic, "--serve", free(), *PATIENT, "--count", "3") as (process, ready):
+    with end(bw_traffic, "stimulus", "--serve", free(), *PATIENT, "--count", "3") as (process, ready):
         host, port = ready["address"].split(":")
         with socket.create_connection((host, int(port))) as client:
             client.recv(48, socket.MSG_WAITALL)
@@ -162,7 +129,10 @@ def test_client_that_answers_something_else_ends_it(bw_traffic: Path, answer: by
 def test_server_that_sends_something_else_ends_it(bw_traffic: Path, sent: bytes, said: str) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
-        end(bw_traffic, "--peer", "{}:{}".format(*listener.getsockname()), *PATIENT) as (process, _),
+        end(bw_traffic, "stimulus", "--peer", "{}:{}".format(*listener.getsockname()), *PATIENT) as (
+            process,
+            _,
+        ),
     ):
         connection, _ = listener.accept()
         with connection:
@@ -175,7 +145,7 @@ def test_server_that_sends_something_else_ends_it(bw_traffic: Path, sent: bytes,
 def test_peer_that_says_nothing_is_waited_for_no_longer_than_asked(bw_traffic: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         peer = "{}:{}".format(*listener.getsockname())
-        with end(bw_traffic, "--peer", peer, "--timeout-ms", "100") as (process, _):
+        with end(bw_traffic, "stimulus", "--peer", peer, "--timeout-ms", "100") as (process, _):
             code, result, _ = ended(process)
     assert (code, result["invalid_reasons"]) == (4, ["no stimulus came in time"])
 
