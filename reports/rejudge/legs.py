@@ -57,7 +57,8 @@ def _leg(record: Record, file: Path) -> Iterator[str]:
     if axis["axis"] != "leg" or axis["value"] not in LEGS:
         yield f"its axis is {axis}"
         return
-    times, u_ns, lost_events = _times(facts, file.parent, axis["value"])
+    every = {leg: _times(facts, file.parent, leg) for leg in LEGS}
+    times, u_ns, lost_events = every[axis["value"]]
     wanted = max(0, facts["count"] - RUN_UP)
     for name, said, found in (("n", record["n"], len(times)), ("lost", record["lost"], wanted - len(times))):
         if said != found:
@@ -86,8 +87,8 @@ def _leg(record: Record, file: Path) -> Iterator[str]:
     if abs(parts["quarters"]["value"] - off) > timeline_ns + SLACK_NS:
         yield f"part quarters of U is {parts['quarters']['value']}, the streams say {off}"
     outcome = outcome_of(record, record["value"], len(times))
-    every = [_times(facts, file.parent, leg)[0] for leg in LEGS]
-    backwards = any(each and min(each) < facts["least_ns"] - timeline_ns - SLACK_NS for each in every)
+    least_ns = facts["least_ns"] - timeline_ns - SLACK_NS
+    backwards = any(each and min(each) < least_ns for each, _, _ in every.values())
     if outcome in ("pass", "fail") and (lost_events or not _complete(facts, file.parent)):
         outcome = "inconclusive"
     if record["outcome"] != outcome and not (backwards and record["outcome"] == "inconclusive"):

@@ -146,9 +146,8 @@ def _global_time(folder: Path, end: LegEnd, stream: EventStream, facts: Stimulus
     return GlobalTime(chained_record(own, clock))
 
 
-def timeline_places(folder: Path, end: LegEnd, facts: StimulusResponse) -> Places:
+def timeline_places(folder: Path, end: LegEnd, stream: EventStream, facts: StimulusResponse) -> Places:
     """Return the places of all events of an end; raises RecordError."""
-    stream = read_event_stream(folder / end.events)
     return _places(stream, _global_time(folder, end, stream, facts))
 
 

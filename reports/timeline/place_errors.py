@@ -72,7 +72,8 @@ def load_place_errors(folder: Path) -> PlaceErrors:
     if len(compare.series) < READINGS_MIN:
         raise RecordError(f"{facts.card.answer}: {len(compare.series)} intervals, needs {READINGS_MIN}")
     stream = read_event_stream(folder / facts.client.events)
-    places, own = timeline_places(folder, facts.client, facts), own_places(facts.client, stream, facts)
+    places = timeline_places(folder, facts.client, stream, facts)
+    own = own_places(facts.client, stream, facts)
     # A mean stands in the middle of its interval.
     begins_ns = np.array([each.time_tai_ns for each in compare.series], np.int64)
     first_ns = int(begins_ns[0]) + compare.series_interval_ns // 2

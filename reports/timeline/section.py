@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -130,22 +131,24 @@ class TimelineSection(TargetView):
     @property
     def figures(self) -> list[tuple[str, str]]:
         """Return figures with their captions."""
-        if self.legs is None:
-            return []
-        found: list[tuple[str, str]] = []
-        if all(map(len, self.legs.legs)):
-            found.append((figure_legs("timeline-legs", self.legs), LEGS_CAPTION))
-        ends = self.legs.facts.server, self.legs.facts.client
-        for place, each in enumerate(self.legs.clocks):
-            if each.tai_ns.size > 1 and ends[place].exchanges:  # the reference itself is a line
-                caption = f"{each.node}, {each.source}. {CLOCK_CAPTION}"
-                found.append((figure_clock(f"timeline-clock-{place}", each), caption))
-        return found
+        return list(self._drawn())
 
     @property
     def print_figures(self) -> Iterable[PrintFigure]:
         """Return the figure of the legs."""
-        return [PrintFigure(svg, caption, "wide") for svg, caption in self.figures[:1]]
+        return [PrintFigure(svg, caption, "wide") for svg, caption in islice(self._drawn(), 1)]
+
+    def _drawn(self) -> Iterator[tuple[str, str]]:
+        """Draw one figure after the other, that of the legs first."""
+        if self.legs is None:
+            return
+        if all(map(len, self.legs.legs)):
+            yield figure_legs("timeline-legs", self.legs), LEGS_CAPTION
+        ends = self.legs.facts.server, self.legs.facts.client
+        for place, each in enumerate(self.legs.clocks):
+            if each.tai_ns.size > 1 and ends[place].exchanges:  # the reference itself is a line
+                caption = f"{each.node}, {each.source}. {CLOCK_CAPTION}"
+                yield figure_clock(f"timeline-clock-{place}", each), caption
 
 
 def gather_timeline(measured: TargetData) -> TimelineSection | None:
