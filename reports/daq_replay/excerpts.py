@@ -15,7 +15,7 @@ from pathlib import Path
 
 from reports.daq_replay.emulation import TARGET_WITNESS
 from reports.daq_replay.evidence import ReplayEvidence, load_replay
-from reports.daq_replay.kernel_moments import KernelEvents, kernel_events
+from reports.daq_replay.kernel_moments import RecordedKernel, kernel_events
 from reports.daq_replay.late_messages import WorstMessage, worst_messages, worst_of_each_stream
 from reports.daq_replay.verdict import ReplayResults, stream_uncertainty, witness_time
 from reports.errors import RecordError
@@ -157,7 +157,7 @@ def _excerpt(
     replay: ReplayResults,
     message: WorstMessage,
     target: WitnessResult | None,
-    kernel: KernelEvents | None,
+    kernel: RecordedKernel | None,
 ) -> Excerpt:
     received_tai_ns = replay.recv.start_tai_ns + message.after_start_ns
     due_tai_ns = received_tai_ns - message.received_ns

@@ -53,7 +53,7 @@ class HadProcessor:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KernelEvents:
+class RecordedKernel:
     """A recording on TAI of the target.
 
     Attributes:
@@ -92,7 +92,7 @@ class KernelEvents:
             yield from sorted(told, key=lambda each: -each.ran_ns)[:TOLD_MAX]
 
 
-def kernel_events(folder: Path, replay: ReplayResults, problems: list[str]) -> KernelEvents | None:
+def kernel_events(folder: Path, replay: ReplayResults, problems: list[str]) -> RecordedKernel | None:
     """Return what the target's kernel recorded of a replay; None: nothing, or a problem more."""
     path = folder / KERNEL_RING
     if not path.exists():
@@ -109,4 +109,4 @@ def kernel_events(folder: Path, replay: ReplayResults, problems: list[str]) -> K
         return None
     damages = [f"CPU {ring.cpu}: {each}" for ring in recording.rings.values() for each in ring.damages]
     problems += [f"{KERNEL_RING}: {each}" for each in damages]
-    return KernelEvents(tracks, known[0])
+    return RecordedKernel(tracks, known[0])
