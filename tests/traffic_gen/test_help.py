@@ -26,9 +26,16 @@ def helped(*command: str | Path) -> str:
 
 
 def test_programs_are_found() -> None:
-    assert {"bw-traffic", "bw-clock", "bw-edge", "bw-events", "bw-rtdip", "bw-timed", "bw-timectl"} <= set(
-        TOOLS
-    )
+    assert {
+        "bw-traffic",
+        "bw-clock",
+        "bw-edge",
+        "bw-events",
+        "bw-phase",
+        "bw-rtdip",
+        "bw-timed",
+        "bw-timectl",
+    } <= set(TOOLS)
 
 
 @pytest.mark.parametrize("tool", sorted(set(TOOLS) - ONLY_BENCHES))
