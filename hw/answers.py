@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, cast
 
 from hw.errors import BenchError
@@ -46,3 +47,12 @@ def answers_of(text: str, kind: str, fields: tuple[str, ...], who: str) -> list[
             raise BenchError(f"{who}: {missing[0]}: missing in {line[:_SHOWN]!r}")
         found.append(answer)
     return found
+
+
+def tail(path: Path, size_bytes: int = 500) -> str:
+    """Return the end of a text file, or a remark that there is none."""
+    try:
+        text = path.read_text(errors="replace").strip()
+    except OSError:
+        return "no message"
+    return text[-size_bytes:] or "no message"

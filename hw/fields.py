@@ -186,6 +186,24 @@ class Fields:
         value = self._take(key, _ABSENT if optional else _REQUIRED)
         return None if value is _ABSENT else Fields(value, self.file, self._path(key))
 
+    def tables(self, key: str, optional: bool = False) -> list[Fields]:
+        """Return a list of tables; in messages they are numbered from 1."""
+        value = self._take(key, () if optional else _REQUIRED)
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise self._wrong(key, value, "a list of tables")
+        items = cast("Sequence[object]", value)
+        return [
+            Fields(each, self.file, f"{self._path(key)}[{number}]") for number, each in enumerate(items, 1)
+        ]
+
+    def names(self) -> list[str]:
+        """Return the keys, in the file's order."""
+        return list(self._data)
+
+    def any(self, key: str) -> object:
+        """Return a value of whatever type."""
+        return self._take(key, _REQUIRED)
+
     def has(self, key: str) -> bool:
         """Tell whether the key is there."""
         return key in self._data

@@ -46,7 +46,8 @@ class BenchNodes:
         self.spec = spec
         self.folder = folder
         self.journal = journal
-        self.host: Node = OwnedNode("host", spec.reference_clock, 0)
+        work = folder / "work"
+        self.host: Node = OwnedNode("host", spec.reference_clock, 0, work_folder=work)
         """This machine, outside of all network namespaces; its tools end with this process."""
         self._environment = environment
         self._nodes: dict[str, Node] = {}
@@ -54,10 +55,10 @@ class BenchNodes:
         self._cut_off: set[str] = set()
         for node in spec.nodes.values():
             if node.kind is NodeKind.LOCAL:
-                self._nodes[node.name] = OwnedNode(node.name, node.clock, node.priority)
+                self._nodes[node.name] = OwnedNode(node.name, node.clock, node.priority, work_folder=work)
             elif node.kind is NodeKind.NAMESPACE:
                 namespace = namespace_of(spec.name, node.name)
-                self._nodes[node.name] = LocalNode(node.name, node.clock, node.priority, namespace)
+                self._nodes[node.name] = LocalNode(node.name, node.clock, node.priority, namespace, work)
 
     def node(self, name: str) -> Node:
         """Return a node that is on.

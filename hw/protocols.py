@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from hw.edges import CapturedEdges
 from scope.settings import OscilloscopeSettings, RealisedSettings
@@ -52,12 +52,37 @@ class Job(Protocol):
         ...
 
 
+class Conversation(Job, Protocol):
+    """A program that is told things and answers while it runs, by lines of JSON (docs/experiments.md).
+
+    `stop` says no more to it: it ends by itself, and so it does when this process ends.
+    """
+
+    def tell(self, phase: str, parameters: Mapping[str, Any]) -> None:
+        """Say which phase it is."""
+        ...
+
+    def hear(self, timeout_s: float) -> dict[str, Any] | None:
+        """Return the next answer, or None at its end; raise TimeoutError where it says nothing so long."""
+        ...
+
+    def said(self) -> str:
+        """Return what it complained of last."""
+        ...
+
+    def hang_up(self) -> None:
+        """End at once what is here of it."""
+        ...
+
+
 class Node(Protocol):
     """A machine, or a namespace, that runs commands."""
 
     name: str
     clock: str
     priority: int
+    work_folder: str
+    """Where the folders of its tools' files are; nodes of one machine may share it."""
 
     @property
     def powered(self) -> bool:
@@ -75,6 +100,14 @@ class Node(Protocol):
 
     def start(self, argv: Sequence[str], stem: Path) -> Job:
         """Start a native tool that outlives the connection; it writes to `stem`.ndjson and `stem`.err."""
+        ...
+
+    def converse(self, argv: Sequence[str], stem: Path) -> Conversation:
+        """Start a program that is told things and answers: `stem`.ndjson and `stem`.err keep what it says.
+
+        Raises:
+            CapabilityError: The node cannot have one.
+        """
         ...
 
     def put(self, local: Path, remote: str) -> None:

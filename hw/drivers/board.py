@@ -18,9 +18,9 @@ from labgrid.protocol import PowerProtocol
 from labgrid.strategy import Strategy
 from pexpect import TIMEOUT
 
+from hw.answers import tail
 from hw.boot import BootExpectation, BootState, BootWatch
 from hw.drivers.labgrid_api import register_driver, target_name
-from hw.drivers.local import tail
 from hw.errors import BenchError, ConfigError
 
 READY = "benchwright: ready"

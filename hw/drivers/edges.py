@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from hw.answers import json_line
-from hw.drivers.local import tail
+from hw.answers import json_line, tail
 from hw.edges import CapturedEdges
 from hw.errors import BenchError, CapabilityError
 from hw.protocols import Job, Node

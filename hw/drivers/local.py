@@ -10,7 +10,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from hw.answers import json_line
+from hw.answers import json_line, tail
+from hw.drivers.conversation import PipeConversation
 from hw.errors import BenchError
 from hw.preload import without_preload
 from hw.protocols import READY_S, CommandResult
@@ -70,7 +71,9 @@ class LocalJob:
 class LocalNode:
     """Runs commands on this machine, in a network namespace where one is given."""
 
-    def __init__(self, name: str, clock: str, priority: int, namespace: str = "") -> None:
+    def __init__(
+        self, name: str, clock: str, priority: int, namespace: str = "", work_folder: Path = WORK_FOLDER
+    ) -> None:
         """Describe the node; nothing is created.
 
         Args:
@@ -78,11 +81,13 @@ class LocalNode:
             clock: Name of the clock that it stamps with.
             priority: SCHED_FIFO priority of its tools, 0 for none.
             namespace: Network namespace; empty: this process's own.
+            work_folder: Where its tools' files go; of an open bench, which removes it.
         """
         self.name = name
         self.clock = clock
         self.priority = priority
         self.powered = True
+        self.work_folder = str(work_folder)
         self._prefix = ["ip", "netns", "exec", namespace] if namespace else []
 
     def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
@@ -115,6 +120,11 @@ class LocalNode:
             f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", process, output, errors
         )
 
+    def converse(self, argv: Sequence[str], stem: Path) -> PipeConversation:
+        """Start a program that is told things."""
+        name = f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}"
+        return PipeConversation(name, [*self._prefix, *argv], stem)
+
     def put(self, local: Path, remote: str) -> None:
         """Copy a file within this machine."""
         if Path(remote).resolve() != local.resolve():
@@ -131,7 +141,7 @@ class LocalNode:
 
     def fresh_folder(self, name: str) -> str:
         """Make an empty folder for a tool's files; return its path."""
-        folder = WORK_FOLDER / name
+        folder = Path(self.work_folder, name)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         return str(folder)
@@ -161,12 +171,3 @@ def says_ready(output: Path) -> bool:
         return False
     answer = json_line(first)
     return answer is not None and answer.get("type") == "ready"
-
-
-def tail(path: Path, size_bytes: int = 500) -> str:
-    """Return the end of a text file, or a remark that there is none."""
-    try:
-        text = path.read_text(errors="replace").strip()
-    except OSError:
-        return "no message"
-    return text[-size_bytes:] or "no message"

@@ -22,8 +22,10 @@ import attr
 from labgrid.driver import SSHDriver
 from labgrid.driver.exception import ExecutionError
 
+from hw.answers import tail
+from hw.drivers.conversation import PipeConversation
 from hw.drivers.labgrid_api import register_driver
-from hw.drivers.local import require_success, says_ready, tail
+from hw.drivers.local import require_success, says_ready
 from hw.errors import BenchError
 from hw.protocols import READY_S, CommandResult
 
@@ -96,6 +98,13 @@ class NamespaceSSHDriver(SSHDriver):
             raise
         finally:
             self.ssh_prefix = before
+
+    def command_line(self, line: str) -> list[str]:
+        """Return the command, here, by which the node's shell runs a line over the connection that stands."""
+        bound: Any = self  # labgrid sets what `bindings` names
+        service = bound.networkservice
+        to = ["-p", str(service.port), "-l", str(service.username), str(service.address)]
+        return ["ssh", "-x", *self.ssh_prefix, *to, "--", line]
 
     def hang_up(self) -> None:
         """End the connection at this end: whatever waits for the node over it ends too."""
@@ -281,6 +290,12 @@ class SshNode:
         return SshJob(
             self, f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}", folder, stem
         )
+
+    def converse(self, argv: Sequence[str], stem: Path) -> PipeConversation:
+        """Start a program that is told things over the connection that stands, and ends with it."""
+        self._require_power()
+        name = f"{Path(argv[0]).name} {argv[1] if len(argv) > 1 else ''} on {self.name}"
+        return PipeConversation(name, self._driver.command_line(shlex.join(argv)), stem)
 
     def start_detached(self, argv: Sequence[str], folder: str) -> None:
         """Start a tool that outlives the connection; `folder` gets its out, err, pid, and rc at its end."""

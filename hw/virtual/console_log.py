@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from hw.answers import tail
 from hw.boot import BootExpectation, BootState, BootWatch
-from hw.drivers.local import tail
 from hw.errors import BenchError
 
 READY = "benchwright: ready"

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hw.drivers.local import tail
+from hw.answers import tail
 from hw.errors import BenchError, CapabilityError
 from hw.virtual.console_log import put_aside
 from hw.virtual.machine import ACCELERATOR, MachineType

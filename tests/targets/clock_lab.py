@@ -44,6 +44,7 @@ class ScratchNode:
     clock = "none"
     priority = 0
     powered = True
+    work_folder = "/run"
 
     def __init__(self, name: str, guest: ScratchGuest) -> None:
         """Wrap a guest that has booted."""
@@ -61,6 +62,10 @@ class ScratchNode:
 
     def start(self, argv: Sequence[str], stem: Path) -> NoReturn:
         """Clock stacks start their daemons by their own scripts."""
+        raise BenchError(f"{self.name}: not started: {argv}, {stem}")
+
+    def converse(self, argv: Sequence[str], stem: Path) -> NoReturn:
+        """No experiment runs there."""
         raise BenchError(f"{self.name}: not started: {argv}, {stem}")
 
     def bring(self, file: Path) -> NoReturn:
