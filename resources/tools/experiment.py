@@ -8,16 +8,15 @@ been measured so far is kept when it is broken off, and no tool outlives it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hw.answers import json_line
-from hw.drivers.local import tail
+from hw.answers import json_line, tail
 from hw.errors import BenchError, MeasurementError
 from hw.open_bench import Nodes
 from hw.protocols import Job
@@ -28,6 +27,8 @@ DONE, INVALID = 0, 4
 HIGHEST_SIGNAL = 64
 """Of Linux; a crash of a Windows program has a code far from it."""
 POWER_CHECK_S = 0.5
+LOOK_S = 0.25
+TOGETHER_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,19 @@ class Answer:
             reasons = "; ".join(self.result.get("invalid_reasons", [])) or "no reason"
             raise MeasurementError(f"{self.name} ended with exit code {self.code}: {reasons}")
         return self
+
+
+class PhaseError(Exception):
+    """A phase came to no end.
+
+    Attributes:
+        faults: Name of each task that failed at about the same time, and why, the first one first.
+    """
+
+    def __init__(self, faults: Sequence[tuple[str, Exception]]) -> None:
+        """Say who failed, and why."""
+        super().__init__("; ".join(f"{name}: {error}" for name, error in faults))
+        self.faults = tuple(faults)
 
 
 class Experiment:
@@ -131,6 +145,44 @@ class Experiment:
         self.wait_ready(jobs)
         return jobs
 
+    def phase(
+        self,
+        tasks: Mapping[str, Callable[[], object]],
+        deadline_s: float,
+        look: Callable[[], Sequence[tuple[str, Exception]]] = tuple,
+        abandon: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Do tasks at once; return when every one is done: a barrier.
+
+        Args:
+            tasks: What each has to do, by the name of who does it.
+            deadline_s: All of it.
+            look: Returns who else has failed meanwhile; called now and then.
+            abandon: Makes tasks that go on end; called once where one has failed, or at Ctrl-C.
+
+        Raises:
+            PhaseError: Somebody failed, or is not done in time (TimeoutError); all tasks have ended.
+        """
+        end_s = time.monotonic() + deadline_s
+        with ThreadPoolExecutor(len(tasks)) as pool:
+            faults: list[tuple[str, Exception]] = []
+            going = {pool.submit(task): name for name, task in tasks.items()}
+            try:
+                while going and not (faults := [*_failed(going, end_s - time.monotonic()), *look()]):
+                    if time.monotonic() > end_s:
+                        faults = [
+                            (name, TimeoutError(f"not done after {deadline_s:g} s"))
+                            for name in going.values()
+                        ]
+                        raise PhaseError(faults)
+                if faults:
+                    # Who lost the other end of a connection fails with it: all that fail now are told.
+                    time.sleep(TOGETHER_S)
+                    raise PhaseError([*faults, *_failed(going, 0.0), *look()])
+            except BaseException:
+                abandon()
+                raise
+
     def wait_ready(self, jobs: Iterable[Job]) -> None:
         """Return when tools have said that they are ready; raises BenchError."""
         for job in jobs:
@@ -153,6 +205,20 @@ class Experiment:
             how = f"was killed by signal {number}" if killed else f"ended with exit code {code}"
             said = tail(path.with_suffix(".err"))
             raise MeasurementError(f"{job.name} {how} and left no result ({said})") from error
+
+
+def _failed(going: dict[Future[object], str], left_s: float) -> list[tuple[str, Exception]]:
+    """Wait a while for a task's end, take those that have ended away, and return those that failed."""
+    ended, _ = wait(going, max(0.0, min(LOOK_S, left_s)), FIRST_COMPLETED)
+    faults: list[tuple[str, Exception]] = []
+    for each in ended:
+        name = going.pop(each)
+        error = each.exception()
+        if isinstance(error, Exception):
+            faults.append((name, error))
+        elif error is not None:
+            raise error
+    return faults
 
 
 def silence(bench: Nodes, end_s: float, nodes: Iterable[str]) -> None:

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A component that runs: its program under `bw-phase` on its node, told of each phase, and what it leaves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, cast
+
+from hw.answers import tail
+from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.open_bench import Nodes
+from hw.protocols import Conversation
+from resources.experiment.components import BROUGHT, RUN, START, STOP, WAIT, Component, Task
+from resources.tools.experiment import last_result
+from resources.tools.fetched import plain_names
+
+SUPERVISOR, RECORDER = "bw-phase", "bw-events"
+LISTEN_S = 0.1
+SAID_LINES, SAID_BYTES = 12, 2000
+OWN_FILES = ("out", "err")
+EVENTS = "events"
+
+
+class Program:
+    """A component of an experiment at one point."""
+
+    def __init__(
+        self, component: Component, node: str, bench: Nodes, files: Path, folder: Path, mark: str
+    ) -> None:
+        """Prepare; nothing is started.
+
+        Args:
+            component: What it is.
+            node: Of the bench.
+            bench: Open; the node is on.
+            files: Where files lie that its command brings, by their names.
+            folder: Of the point: what it leaves goes there.
+            mark: What tells its processes from all others on the node.
+        """
+        self.component = component
+        self.node = node
+        self._bench = bench
+        self._files = files
+        self._folder = folder
+        self._mark = mark
+        self._conversation: Conversation | None = None
+        self._remote = ""
+        self._is_abandoned = False
+        self.has_failed = False
+        self.waits_for = ""
+        """What a threshold lacks, in words."""
+
+    @property
+    def name(self) -> str:
+        """Return what the experiment calls it."""
+        return self.component.name
+
+    def do(self, task: Task) -> None:
+        """Do what it has to do in a phase; return when that is done.
+
+        Raises:
+            MeasurementError: It failed, or was abandoned; the text says how.
+            BenchError: Its node does not work.
+            CapabilityError: Its node cannot run it.
+        """
+        if task.until is not None:
+            self._until(task)
+            return
+        for action in task.actions:
+            self._act(action, task.parameters)
+
+    def _until(self, task: Task) -> None:
+        """Repeat until the number is small enough; the deadline of the phase ends it."""
+        assert task.until is not None
+        wanted, action = task.until, task.actions[0]
+        while True:
+            values = self._act(action, task.parameters)
+            if action == RUN:
+                values = last_result(self._fetched("out"))
+                self._hang_up()
+            value = values.get(wanted.key)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise MeasurementError(f"its answer has no number {wanted.key!r}")
+            self.waits_for = f"|{wanted.key}| was {value:g} last, not {wanted.at_most:g} at most"
+            if abs(value) <= wanted.at_most:
+                return
+            self._sleep(wanted.every_s)
+
+    def _act(self, action: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        if action == RUN:
+            self._start()
+            return self._told(WAIT, {})
+        if action == START:
+            return self._start()
+        return self._told(action, {} if action in (WAIT, STOP) else parameters)
+
+    def _start(self) -> Mapping[str, Any]:
+        node = self._bench.node(self.node)
+        self._remote = node.fresh_folder(f"experiment-{self.node}-{self.name}")
+        try:
+            argv = [self._bench.tool(self.node, SUPERVISOR), "run", "--folder", self._remote]
+        except CapabilityError as error:
+            raise CapabilityError(
+                f"{SUPERVISOR}, which runs components, is not built for this node"
+            ) from error
+        component = self.component
+        argv += ["--ready", component.ready, "--mark", self._mark]
+        argv += ["--output-mib", str(component.output_mib), "--grace-ms", str(component.grace_ms)]
+        if component.ok:
+            argv += ["--ok", ",".join(map(str, component.ok))]
+        self._conversation = node.converse(
+            [*argv, "--", *self._command()], self._folder / f"{self.name}-phases"
+        )
+        self._conversation.wait_ready()
+        return self._told(START, {})
+
+    def _command(self) -> list[str]:
+        component, node = self.component, self._bench.node(self.node)
+        for name in component.brought:
+            node.put(self._files / Path(name).name, f"{self._remote}/{Path(name).name}")
+        words = [
+            f"{self._remote}/{Path(word.removeprefix(BROUGHT)).name}" if word.startswith(BROUGHT) else word
+            for word in component.command
+        ]
+        command = [self._bench.tool(self.node, component.tool), *words] if component.tool else words
+        if component.points:
+            recorder = [self._bench.tool(self.node, RECORDER), "record", "--output", EVENTS]
+            command = [
+                *recorder,
+                *(word for each in component.points for word in ("--points", each)),
+                "--",
+                *command,
+            ]
+        return command
+
+    def _told(self, phase: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Tell it of a phase and return the values of its answer."""
+        if self._conversation is None:
+            raise MeasurementError("was not started")
+        self._conversation.tell(phase, parameters)
+        while True:
+            answer = self._heard(LISTEN_S)
+            if answer is not None and answer.get("type") == "done":
+                values: Any = answer.get("values")
+                return cast("Mapping[str, Any]", values) if isinstance(values, dict) else {}
+            if self._is_abandoned:
+                raise MeasurementError("was ended with the others")
+
+    def look(self) -> None:
+        """Raise as `do` where it has failed without being asked; for one that is asked nothing now."""
+        if self._conversation is not None and not self.has_failed and not self._is_abandoned:
+            self._heard(0.0)
+
+    def _heard(self, timeout_s: float) -> Mapping[str, Any] | None:
+        """Return an answer; None: it is silent. Raises where the answer is that it failed, or is no more."""
+        assert self._conversation is not None
+        try:
+            answer = self._conversation.hear(timeout_s)
+        except TimeoutError:
+            return None
+        if answer is not None and answer.get("type") != "failed":
+            return answer
+        self.has_failed = True
+        if answer is not None:
+            raise MeasurementError(str(answer.get("reason", "no reason")))
+        if self._is_abandoned:
+            raise MeasurementError("was ended with the others")
+        raise MeasurementError(f"{SUPERVISOR} was ended: {self._conversation.said()}")
+
+    def _sleep(self, duration_s: float) -> None:
+        end_s = time.monotonic() + duration_s
+        while time.monotonic() < end_s:
+            if self._is_abandoned:
+                raise MeasurementError("was ended with the others")
+            time.sleep(min(LISTEN_S, max(0.0, end_s - time.monotonic())))
+
+    def abandon(self) -> None:
+        """End its program, whatever it does, without waiting for that."""
+        self._is_abandoned = True
+        if self._conversation is not None:
+            self._conversation.stop()
+
+    def wait_ended(self, within_s: float) -> None:
+        """Return when its program has ended, or is given up here: its node does not answer."""
+        if self._conversation is None:
+            return
+        try:
+            self._conversation.wait(within_s)
+        except BenchError:
+            self._conversation.hang_up()
+
+    def _hang_up(self) -> None:
+        """End a run of several, whose program has ended."""
+        assert self._conversation is not None
+        self._conversation.stop()
+        self._conversation.wait(self.component.grace_ms / 1000 + 10)
+        self._conversation = None
+
+    def collect(self) -> list[str]:
+        """Fetch what it has left, and return the names of files that could not be.
+
+        Raises:
+            BenchError: Its node does not answer.
+        """
+        if not self._remote:
+            return []
+        node = self._bench.node(self.node)
+        there = plain_names(node.files(self._remote))
+        lost: list[str] = []
+        for name in OWN_FILES:
+            if name in there:
+                self._fetched(name)
+        for name in there:
+            if name not in OWN_FILES and any(fnmatch(name, each) for each in self.component.files):
+                try:
+                    node.get(f"{self._remote}/{name}", self._folder / f"{self.name}-{name}")
+                except BenchError:
+                    lost.append(f"{self.name}/{name}")
+        if EVENTS in there and self.component.points:
+            for name in plain_names(node.files(f"{self._remote}/{EVENTS}")):
+                node.get(f"{self._remote}/{EVENTS}/{name}", self._folder / f"{self.name}-{name}")
+        return lost
+
+    def _fetched(self, name: str) -> Path:
+        local = self._folder / f"{self.name}.{name}"
+        self._bench.node(self.node).get(f"{self._remote}/{name}", local)
+        return local
+
+    def last_words(self) -> str:
+        """Return the end of what it wrote, as far as that was fetched."""
+        said = [
+            f"  {name}: {line}"
+            for name in OWN_FILES
+            if (path := self._folder / f"{self.name}.{name}").exists()
+            for line in tail(path, SAID_BYTES).splitlines()[-SAID_LINES:]
+        ]
+        return "\n".join(said) or "  no output"
+
+    def reset(self) -> None:
+        """Undo what it changed on its node, and remove its folder there."""
+        node = self._bench.node(self.node)
+        if self.component.reset and self._remote:
+            with suppress(BenchError):
+                node.run(self.component.reset)
+        if self._remote:
+            node.run(["rm", "-rf", self._remote])

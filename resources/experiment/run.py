@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An experiment that runs: point by point, phase by phase, and every node left as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hw.bench import NodeKind
+from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
+from hw.open_bench import PoweredNodes
+from hw.tools import ROOT
+from reports.run.provenance import commit_of
+from resources.experiment.components import COLLECT, ExperimentSpec, Phase, machines_of
+from resources.experiment.experiment_file import ExperimentFile
+from resources.experiment.folder import ExperimentFolder
+from resources.experiment.node_state import NodeState, end_marked, left_behind, state_of
+from resources.experiment.points import Point
+from resources.experiment.program import Program
+from resources.tools.experiment import Experiment, PhaseError
+
+ENDING_S = 5.0
+"""In which all others are stopped when one has failed."""
+Progress = Callable[[str], None]
+
+
+class PointError(BenchwrightError):
+    """A point came to no end; what there was of it is kept."""
+
+    def __init__(self, words: str, exit_code: int, left: Sequence[str]) -> None:
+        """Say why, with which exit code, and what nodes have that they had not."""
+        super().__init__("\n".join([words, *left]))
+        self.exit_code = exit_code
+        self.left = tuple(left)
+
+
+class _ComponentError(Exception):
+    """Components that failed in a phase, and why."""
+
+    def __init__(self, phase: str, faults: Sequence[tuple[Program, BenchwrightError]]) -> None:
+        super().__init__(phase)
+        self.phase = phase
+        self.faults = faults
+
+    def point_fault(self, left: Sequence[str]) -> PointError:
+        """Return what is said of it: component, node, phase and the last words, once they were fetched."""
+        said = [
+            f"{program.name} on {program.node}, phase {self.phase}: {error}\n{program.last_words()}"
+            for program, error in self.faults
+        ]
+        return PointError("\n".join(said), max(error.exit_code for _, error in self.faults), left)
+
+
+class ExperimentRun:
+    """An experiment on an open bench."""
+
+    def __init__(
+        self, experiment: ExperimentFile, folder: ExperimentFolder, bench: PoweredNodes, progress: Progress
+    ) -> None:
+        """Prepare; nothing is started.
+
+        Args:
+            experiment: What is done.
+            folder: Where it is kept.
+            bench: Open.
+            progress: Called with a line of text now and then.
+        """
+        self._experiment = experiment
+        self._folder = folder
+        self._bench = bench
+        self._progress = progress
+
+    def power_on(self) -> None:
+        """Power the nodes up, and refuse those that are not what the experiment wants.
+
+        Raises:
+            CapabilityError: One has another kernel, or lacks a tool.
+            BenchError: One does not come up.
+        """
+        spec = self._experiment.as_written()
+        self._bench.power_on(machines_of(spec, self._bench.spec))
+        for name, each in spec.nodes.items():
+            node = self._bench.node(each.node)
+            if self._bench.spec.nodes[each.node].kind is NodeKind.LABGRID:
+                end_marked(node, "")  # what an experiment has left whose controller was killed
+            if each.kernel:
+                kernel = node.run(["uname", "-r"]).stdout.strip()
+                if each.kernel not in kernel:
+                    raise CapabilityError(
+                        f"node {name} ({each.node}): must have a kernel {each.kernel}, has {kernel}"
+                    )
+            for tool in each.tools:
+                if node.run(["sh", "-c", 'command -v "$1"', "sh", tool], check=False).exit_code != 0:
+                    raise CapabilityError(f"node {name} ({each.node}): must have {tool}, has not")
+
+    def versions(self) -> dict[str, str]:
+        """Return kernel and tools of each node, in words, and this software's version."""
+        found = {"benchwright": commit_of(ROOT) or "no commit"}
+        spec = self._experiment.as_written()
+        for name, each in spec.nodes.items():
+            found[f"{name} kernel"] = self._bench.node(each.node).run(["uname", "-sr"]).stdout.strip()
+        for name, component in spec.components.items():
+            if component.tool:
+                node = spec.nodes[component.node].node
+                argv = [self._bench.tool(node, component.tool), "--version"]
+                found[f"{name} {component.tool}"] = self._bench.node(node).run(argv).stdout.strip()
+        return found
+
+    def measure(self, points: Sequence[Point]) -> None:
+        """Measure points, one after the other.
+
+        Raises:
+            PointError: One came to no end. What there was of it is kept, and its nodes were reset.
+        """
+        before = self._states()
+        count = len(self._experiment.points)
+        for point in points:
+            self._progress(f"point {point.number} of {count}: {point.words}")
+            spec = self._experiment.at(point)
+            with self._folder.point(point) as folder:
+                self._measure(spec, folder, before)
+                self._after(spec, folder)
+
+    def _measure(self, spec: ExperimentSpec, folder: Path, before: Mapping[str, NodeState]) -> None:
+        programs = {
+            name: Program(
+                each, spec.nodes[each.node].node, self._bench, self._folder.files, folder, self._folder.mark
+            )
+            for name, each in spec.components.items()
+        }
+        fault: BaseException | None = None
+        schedule = _Schedule(folder / "schedule.ndjson")
+        try:
+            with Experiment(self._bench) as experiment:
+                for phase in spec.phases:
+                    self._progress(f"  {phase.name}")
+                    self._go_through(experiment, phase, programs, schedule)
+        except BaseException as error:  # noqa: BLE001 - Ctrl-C, too: nodes are reset, whatever comes
+            fault = error  # raised again below
+        schedule.begin(COLLECT)
+        lost = self._end(programs)
+        left = self._reset(spec, programs, before)
+        schedule.end(COLLECT)
+        if isinstance(fault, _ComponentError):
+            raise fault.point_fault([*lost, *left]) from fault
+        if fault is not None:
+            raise fault
+        if lost or left:
+            raise PointError(
+                "a point left what it should not, or not what it should", BenchError.exit_code, [*lost, *left]
+            )
+
+    def _go_through(
+        self, experiment: Experiment, phase: Phase, programs: Mapping[str, Program], schedule: _Schedule
+    ) -> None:
+        """Have every component do its task of a phase."""
+
+        def do(name: str, action: Callable[[], None]) -> None:
+            schedule.begin(phase.name, name)
+            try:
+                action()
+            except BenchwrightError as error:
+                schedule.end(phase.name, name, str(error))
+                raise
+            schedule.end(phase.name, name)
+
+        tasks = {
+            task.component: partial(do, task.component, partial(programs[task.component].do, task))
+            for task in phase.tasks
+        }
+        idle = [program for name, program in programs.items() if name not in tasks]
+
+        def told(name: str, error: Exception) -> tuple[Program, BenchwrightError]:
+            program = programs[name]
+            if isinstance(error, TimeoutError):
+                lacks = f": {program.waits_for}" if program.waits_for else ""
+                return program, MeasurementError(f"not done after {phase.deadline_s:g} s{lacks}")
+            if not isinstance(error, BenchwrightError):
+                raise error
+            return program, error
+
+        try:
+            experiment.phase(tasks, phase.deadline_s, partial(self._look, idle), partial(_abandon, programs))
+        except PhaseError as found:
+            raise _ComponentError(phase.name, [told(*each) for each in found.faults]) from found
+
+    def _look(self, idle: Sequence[Program]) -> list[tuple[str, Exception]]:
+        """Return who has failed who was asked nothing, or whose node has lost its power."""
+        faults: list[tuple[str, Exception]] = []
+        for program in idle:
+            try:
+                program.look()
+            except BenchwrightError as error:
+                faults.append((program.name, error))
+        return faults
+
+    def _end(self, programs: Mapping[str, Program]) -> list[str]:
+        """Stop all, and fetch what they have left; return what could not be, in words."""
+        _abandon(programs)
+        deadline = time.monotonic() + ENDING_S
+        for program in programs.values():
+            program.wait_ended(max(0.0, deadline - time.monotonic()))
+        lost: list[str] = []
+        for program in programs.values():
+            try:
+                lost += [f"{name} could not be fetched" for name in program.collect()]
+            except (BenchError, OSError) as error:
+                lost.append(f"{program.name} on {program.node}: what it wrote could not be fetched: {error}")
+        return lost
+
+    def _states(self) -> dict[str, NodeState]:
+        spec = self._experiment.as_written()
+        return {
+            each.node: state_of(
+                self._bench.node(each.node), self._work(each.node), shares_machine=self._shares(each.node)
+            )
+            for each in spec.nodes.values()
+        }
+
+    def _work(self, node: str) -> str:
+        return self._bench.node(node).work_folder
+
+    def _shares(self, node: str) -> bool:
+        return self._bench.spec.nodes[node].kind is not NodeKind.LABGRID
+
+    def _reset(
+        self, spec: ExperimentSpec, programs: Mapping[str, Program], before: Mapping[str, NodeState]
+    ) -> list[str]:
+        """Reset every node, and return what it has that it had not."""
+        left: list[str] = []
+        for name, each in spec.nodes.items():
+            try:
+                node = self._bench.node(each.node)
+                end_marked(node, self._folder.mark)
+                for program in programs.values():
+                    if program.node == each.node:
+                        program.reset()
+                found = left_behind(
+                    node, before[each.node], self._work(each.node), shares_machine=self._shares(each.node)
+                )
+                left += [f"node {name} ({each.node}): {line}" for line in found]
+            except BenchError as error:
+                left.append(f"node {name} ({each.node}): cannot be reset: {error}")
+        return left
+
+    def _after(self, spec: ExperimentSpec, folder: Path) -> None:
+        """Have commands of this machine work on the folder of a point, in that folder."""
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        for command in spec.after:
+            try:
+                done = subprocess.run(
+                    command,
+                    cwd=folder,
+                    env={**os.environ, "PYTHONPATH": path},
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+            except OSError as error:
+                raise PointError(f"after: {shlex.join(command)}: {error.strerror}", 4, ()) from error
+            if done.returncode != 0:
+                said = (done.stderr or done.stdout).strip()[-500:]
+                raise PointError(f"after: {shlex.join(command)}: exit code {done.returncode}: {said}", 4, ())
+
+
+def reset_nodes(experiment: ExperimentFile, bench: PoweredNodes) -> list[str]:
+    """End what experiments have left on the machines of one, and return the machines' names.
+
+    What lies in namespaces of this machine ended when the bench was opened.
+
+    Raises:
+        BenchError: A machine does not answer.
+    """
+    nodes = machines_of(experiment.as_written(), bench.spec)
+    bench.power_on(nodes)
+    for name in nodes:
+        end_marked(bench.node(name), "")
+    return nodes or ["namespaces"]
+
+
+class _Schedule:
+    """What happened when, a line each, on this machine's clock."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def begin(self, phase: str, component: str = "") -> None:
+        self._add("begin", phase, component, "")
+
+    def end(self, phase: str, component: str = "", failed: str = "") -> None:
+        self._add("end", phase, component, failed)
+
+    def _add(self, what: str, phase: str, component: str, failed: str) -> None:
+        line: dict[str, Any] = {"utc_ns": time.time_ns(), "what": what, "phase": phase}
+        if component:
+            line["component"] = component
+        if failed:
+            line["failed"] = failed
+        with suppress(OSError), self._path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _abandon(programs: Mapping[str, Program]) -> None:
+    for program in programs.values():
+        program.abandon()
