@@ -86,7 +86,10 @@ def line_of(text: str, path: str) -> int | None:
     while parts:
         if (line := places.get(".".join(parts))) is not None:
             return line
-        parts.pop()
+        if parts[-1] != (plain := re.sub(r"\[\d+\]$", "", parts[-1])):
+            parts[-1] = plain
+        else:
+            parts.pop()
     return None
 
 
