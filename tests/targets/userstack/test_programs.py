@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of others, unmodified, by the user-mode stack at either end and over either family.
+"""Programs, most of them of others, unmodified, by the user-mode stack at either end and over either family.
 
 Those that this machine lacks are skipped: set-up installs no servers on a machine of a lab. The table in
 docs/user-stack.md says with which versions they were tried.
@@ -77,21 +77,12 @@ SSH = (
     "UserKnownHostsFile=/dev/null",
 )
 AS_POSTGRES = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups")
+TRAFFIC = str(Path(__file__).resolve().parents[3] / ".build" / "linux" / "traffic-gen" / "bw-traffic")
 CASES = {
-    "iperf3": Case(
-        ("iperf3", "-s", "-1", "-B", "HERE", "-p", "PORT"),
-        ("iperf3", "-c", "HERE", "-p", "PORT", "-n", "50M"),
-        "iperf Done",
-    ),
-    "iperf3-reverse": Case(
-        ("iperf3", "-s", "-1", "-B", "HERE", "-p", "PORT"),
-        ("iperf3", "-c", "HERE", "-p", "PORT", "-n", "50M", "-R", "-P", "3"),
-        "iperf Done",
-    ),
-    "iperf3-udp": Case(
-        ("iperf3", "-s", "-1", "-B", "HERE", "-p", "PORT"),
-        ("iperf3", "-c", "HERE", "-p", "PORT", "-n", "10M", "-u", "-b", "100M"),
-        "iperf Done",
+    "bulk": Case(
+        (TRAFFIC, "bulk", "--serve", "URL_HERE:PORT", "--timeout-ms", "60000"),
+        (TRAFFIC, "bulk", "--peer", "URL_HERE:PORT", "--bytes", "50000000", "--timeout-ms", "60000"),
+        '"valid":true',
     ),
     "sockperf-tcp": Case(
         ("sockperf", "sr", "--tcp", "-i", "HERE", "-p", "PORT"),
