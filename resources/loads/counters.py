@@ -34,7 +34,7 @@ _SWITCHES = re.compile(r"^ctxt ([0-9]+)$", re.MULTILINE)
 _FORKS = re.compile(r"^processes ([0-9]+)$", re.MULTILINE)
 _INTERFACE = re.compile(r"^ *(\S+):((?: +[0-9]+){16})$", re.MULTILINE)
 _DISK = re.compile(r"^ *[0-9]+ +[0-9]+ (\S+)((?: [0-9]+){11,})$", re.MULTILINE)
-_MOUNT = re.compile(r"^\S+ (/\S*) (\S+) \S+ 0 0$", re.MULTILINE)
+_MOUNT = re.compile(r"^\S+ (/\S*) (\S+) (r[ow])\b\S* 0 0$", re.MULTILINE)
 _WHOLE_DISK = re.compile(r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+)\Z")
 """Neither a partition nor what lies on other disks, which would be counted twice."""
 _USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ = 0, 1, 2, 5, 6
@@ -52,7 +52,7 @@ class Counters:
         cpu_s: CPU time that was worked, interrupts with it; neither idle nor stolen.
         disk_bytes: Written to whole disks.
         sent_bytes: By all interfaces but the loopback; likewise `received_bytes`.
-        mounts: Types of file systems by where they are mounted.
+        mounts: Types of file systems by where they are mounted, and whether those are `ro` or `rw`.
     """
 
     uptime_s: float | None = None
@@ -63,7 +63,7 @@ class Counters:
     disk_bytes: int | None = None
     sent_bytes: int | None = None
     received_bytes: int | None = None
-    mounts: Mapping[str, str] = field(default_factory=dict[str, str])
+    mounts: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
     @property
     def known(self) -> bool:
@@ -72,8 +72,15 @@ class Counters:
 
     def file_system(self, folder: str) -> str:
         """Return the type of the file system that a folder is on, such as `ext4`; empty: unknown."""
+        return self._on(folder)[0]
+
+    def is_writable(self, folder: str) -> bool:
+        """Tell whether a folder is known to be on a file system that can be written."""
+        return self._on(folder)[1] == "rw"
+
+    def _on(self, folder: str) -> tuple[str, str]:
         on = [mount for mount in self.mounts if f"{folder}/".startswith(f"{mount.rstrip('/')}/")]
-        return self.mounts[max(on, key=len)] if on else ""
+        return self.mounts[max(on, key=len)] if on else ("", "")
 
 
 def read_counters(node: Node) -> Counters:
@@ -111,7 +118,7 @@ def counters_of(text: str) -> Counters:
         disk_bytes=sum(disk[_SECTORS_WRITTEN] for disk in disks) * SECTOR_BYTES if disks else None,
         sent_bytes=sum(each[_SENT] for each in interfaces) if interfaces else None,
         received_bytes=sum(each[_RECEIVED] for each in interfaces) if interfaces else None,
-        mounts=dict(_MOUNT.findall(text)),
+        mounts={place: (kind, form) for place, kind, form in _MOUNT.findall(text)},
     )
 
 

@@ -57,6 +57,8 @@ class LoadKind:
     """
 
     kind: ClassVar[str]
+    writes: ClassVar[bool] = False
+    """It is there to write files."""
     node: str
     duration_s: int
 
@@ -78,7 +80,7 @@ class LoadKind:
             raise ConfigError(f"load {self.kind}: node: {self.node!r}; allowed: {known}")
 
     def folder_on(self, _bench: Nodes, _counters: Counters, /) -> str:
-        """Return the folder on the node that it writes into; empty: it does not write."""
+        """Return the folder on the node that its tools write into; empty: they need none."""
         return ""
 
     def tools(self, _bench: Nodes, _folder: str, /) -> list[LoadTool]:
@@ -103,10 +105,13 @@ class CpuLoad(LoadKind):
         _require_processors(self, self.processors, counters)
         _require_stress(self, bench)
 
-    def tools(self, _bench: Nodes, _folder: str, /) -> list[LoadTool]:
+    def folder_on(self, bench: Nodes, counters: Counters, /) -> str:
+        """Return a folder that stress-ng can write into."""
+        return _folder(self, bench, counters)
+
+    def tools(self, _bench: Nodes, folder: str, /) -> list[LoadTool]:
         """Return stress-ng."""
-        argv = ["stress-ng", "--cpu", str(self.processors), "--timeout", str(self.duration_s)]
-        return [LoadTool("stress-cpu", self.node, argv, says_ready=False)]
+        return [_stress(self, folder, ["--cpu", str(self.processors)])]
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,7 @@ class DiskLoad(LoadKind):
     """
 
     kind = "disk"
+    writes = True
     rate_bytes_s: int = 0
 
     def require(self, bench: Nodes, counters: Counters, /) -> None:
@@ -131,17 +137,12 @@ class DiskLoad(LoadKind):
 
     def folder_on(self, bench: Nodes, counters: Counters, /) -> str:
         """Return a folder on the disk."""
-        return _own_folder(self, bench, counters) if self.rate_bytes_s else FOLDER
+        return (_own_folder if self.rate_bytes_s else _folder)(self, bench, counters)
 
     def tools(self, bench: Nodes, folder: str, /) -> list[LoadTool]:
         """Return stress-ng, or `bw-traffic work`."""
         if not self.rate_bytes_s:
-            argv = ["stress-ng", "--hdd", "1", "--hdd-bytes", "64m", "--temp-path", folder]
-            return [
-                LoadTool(
-                    "stress-disk", self.node, [*argv, "--timeout", str(self.duration_s)], says_ready=False
-                )
-            ]
+            return [_stress(self, folder, ["--hdd", "1", "--hdd-bytes", "64m"])]
         words = ["--jobs", "1", "--cpu-ms", "0", "--read-files", "0", "--write-files", "1", "--sync"]
         words += ["--write-bytes", str(self.rate_bytes_s // SLICES_HZ), "--rate-hz", str(SLICES_HZ)]
         return [_work(self, bench, folder, words)]
@@ -201,6 +202,7 @@ class CompileLikeLoad(LoadKind):
     """
 
     kind = "compile-like"
+    writes = True
     processors: int = 0
 
     def require(self, bench: Nodes, counters: Counters, /) -> None:
@@ -244,14 +246,26 @@ def load_of(kind: str, node: str, duration_s: int, parameters: Mapping[str, int 
     return kinds[kind](node, duration_s, **arguments)
 
 
+def _stress(load: LoadKind, folder: str, words: Sequence[str]) -> LoadTool:
+    """Return stress-ng, which does not start without a folder that it can write into, whatever it does."""
+    argv = ["stress-ng", *words, "--temp-path", folder, "--timeout", str(load.duration_s)]
+    return LoadTool(f"stress-{load.kind}", load.node, argv, says_ready=False)
+
+
 def _work(load: LoadKind, bench: Nodes, folder: str, words: Sequence[str]) -> LoadTool:
     argv = [bench.tool(load.node), "work", "--folder", folder, "--duration-ms", str(load.duration_s * 1000)]
     return LoadTool(f"work-{load.kind}", load.node, [*argv, *words])
 
 
 def _own_folder(load: LoadKind, bench: Nodes, counters: Counters) -> str:
-    """Return the folder of a node on its disk; of a machine that is no Linux, among those of its tools."""
-    return f"{OWN_FOLDER}{uuid4().hex[:12]}" if counters.known else bench.node(load.node).fresh_folder("load")
+    """Return likewise a folder of this load alone."""
+    folder = _folder(load, bench, counters)
+    return f"{OWN_FOLDER}{uuid4().hex[:12]}" if folder == FOLDER else folder
+
+
+def _folder(load: LoadKind, bench: Nodes, counters: Counters) -> str:
+    """Return a folder on the disk; where that is not writable, or no Linux's, one of the node's tools."""
+    return FOLDER if counters.is_writable(FOLDER) else bench.node(load.node).fresh_folder("load")
 
 
 def _require_processors(load: LoadKind, asked: int, counters: Counters, /) -> None:

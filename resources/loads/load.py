@@ -86,7 +86,8 @@ class Load:
         over_s = lasted_s
         if self._before.uptime_s is not None and after.uptime_s is not None:
             over_s = after.uptime_s - self._before.uptime_s
-        quantities = counted(self._before, after, self.what.node, over_s, self._place)
+        written = self._place if self.what.writes else ""
+        quantities = counted(self._before, after, self.what.node, over_s, written)
         for tool, _ in self._started:
             _add_own(quantities, tool, own[tool.name])
         ended = "asked" if None in codes else "by itself"

@@ -148,7 +148,7 @@ def test_counters_of_a_node() -> None:
         disk_bytes=5000 * 512,
         sent_bytes=501_000,
         received_bytes=1_002_000,
-        mounts={"/": "ext4", "/run": "tmpfs", "/var": "tmpfs"},
+        mounts={"/": ("ext4", "rw"), "/run": ("tmpfs", "rw"), "/var": ("tmpfs", "rw")},
     )
     assert [found.file_system(folder) for folder in ("/", "/srv/a", "/var/tmp", "/various")] == [
         "ext4",
@@ -216,11 +216,20 @@ def test_a_load_is_read_before_and_after_and_kept(tmp_path: Path) -> None:
     bench = _Bench()
     found = _run(bench, CpuLoad(NODE, 100, processors=2), tmp_path)
     assert (found.over_s, found.ended, found.cpu_s.value) == (20.0, "asked", 18.7)
-    assert bench.jobs[0].argv == ["stress-ng", "--cpu", "2", "--timeout", "100"]
+    assert bench.jobs[0].argv == ["stress-ng", "--cpu", "2", "--temp-path", FOLDER, "--timeout", "100"]
     assert [argv[0] for argv in bench.node(NODE).ran] == ["cat", "sh", "cat"]
     kept = json.loads((tmp_path / FILE).read_text())
     assert kept["load"] == {"kind": "cpu", "node": NODE, "duration_s": 100, "processors": 2}
     assert kept["context_switches"] == {"value": 150_000, "source": "/proc/stat of linux"}
+
+
+@pytest.mark.parametrize("what", [CpuLoad(NODE, 100), DiskLoad(NODE, 100), DiskLoad(NODE, 100, 10)], ids=str)
+def test_where_its_folder_is_read_only_a_load_has_one_of_the_tools(tmp_path: Path, what: LoadKind) -> None:
+    """As on the native target: stress-ng starts nowhere where it cannot write, whatever it does."""
+    bench = _Bench([text.replace("tmpfs /var tmpfs rw", "tmpfs /var tmpfs ro") for text in (BEFORE, AFTER)])
+    _run(bench, what, tmp_path)
+    assert "/fresh/load" in bench.jobs[0].argv
+    assert FOLDER not in " ".join(bench.jobs[0].argv)
 
 
 def test_network_is_counted_by_both_ends(tmp_path: Path) -> None:
