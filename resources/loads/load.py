@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,9 @@ class Load:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._place = self.what.folder_on(self._bench, self._before)
         experiment.keep(self._clean)
+        tools = self.what.tools(self._bench, self._place)
         self._begin_s = time.monotonic()
-        for tool in self.what.tools(self._bench, self._place):
+        for tool in tools:
             job = experiment.start(tool.node, tool.argv, self._folder / tool.name)
             self._started.append((tool, job))
             if tool.says_ready:
@@ -80,9 +82,7 @@ class Load:
         after = read_counters(self._bench.node(self.what.node))
         own = {tool.name: _own_count(job) for tool, job in self._started}
         self._clean()
-        for (tool, job), code in zip(self._started, codes, strict=True):
-            if code is not None and (code or lasted_s < self.what.duration_s - ROUNDING_S):
-                self._fail(tool, job, code, lasted_s)
+        self._require_lasted(codes, lasted_s)
         over_s = lasted_s
         if self._before.uptime_s is not None and after.uptime_s is not None:
             over_s = after.uptime_s - self._before.uptime_s
@@ -95,7 +95,16 @@ class Load:
         found.write(self._folder)
         return found
 
-    def _fail(self, tool: LoadTool, job: Job, code: int, lasted_s: float) -> None:
+    def _require_lasted(self, codes: Sequence[int | None], lasted_s: float) -> None:
+        """Raise MeasurementError where a tool had ended too early; of several, for one that failed itself."""
+        early = [
+            (tool, job, code)
+            for (tool, job), code in zip(self._started, codes, strict=True)
+            if code is not None and (code or lasted_s < self.what.duration_s - ROUNDING_S)
+        ]
+        if not early:
+            return
+        tool, job, code = max(early, key=lambda each: each[2] != 0)
         said = tail((self._folder / tool.name).with_suffix(".err"))
         raise MeasurementError(
             f"load {self.what.kind} on {self.what.node}: {job.name} had ended with exit code {code} after"

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -277,6 +277,18 @@ def test_a_load_that_died_is_named_and_leaves_no_figures(tmp_path: Path) -> None
     with pytest.raises(MeasurementError, match=r"load cpu on linux: stress-cpu .*137.*it said this"):
         _run(bench, CpuLoad(NODE, 100), tmp_path)
     assert not (tmp_path / FILE).exists()
+
+
+def test_of_two_ends_the_one_that_failed_is_named(tmp_path: Path) -> None:
+    """A receiver ends well when its sender is gone."""
+    bench = _Bench()
+    with Experiment(cast("Any", bench)) as experiment:
+        load = Load(cast("Any", bench), NetworkLoad(NODE, 100, sender=SENDER, address=ADDRESS), tmp_path)
+        load.start(experiment)
+        for job, code in zip(bench.jobs, (0, 137), strict=True):
+            job.exit_code = code
+        with pytest.raises(MeasurementError, match=r"bulk-sender had ended with exit code 137"):
+            load.end()
 
 
 def test_a_load_that_came_to_an_early_end_is_no_load(tmp_path: Path) -> None:
