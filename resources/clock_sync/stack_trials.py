@@ -14,12 +14,18 @@ from reports.clock_sync.disturbance import Disturbance, Event, write_disturbance
 from reports.clock_sync.trial import PHC_READS, ClockTrial
 from reports.requirements import Requirement
 from reports.units import NS_PER_S
-from resources.clock_sync.competing_load import competing_load
 from resources.clock_sync.lab import ClockLab, lock_deadline_s, trial_facts
 from resources.clock_sync.trial import TrialSettings, measure_trial, reference_of
 from resources.clock_sync.two_way_trial import measure_by_two_way
+from resources.loads.kinds import LoadKind, NetworkLoad, load_of
+from resources.loads.load import Load
+from resources.tools.experiment import Experiment
 
 WRONG_CLOCK_S = 3
+NETWORK_LOAD_MBIT = 200
+"""A fifth of the link: load, not a test of what the target can take."""
+LOAD_MORE_S = 60
+"""By how much a load is longer than what is measured, where nobody ends it."""
 
 
 def as_found_trial(lab: ClockLab, requirement: Requirement) -> ClockTrial:
@@ -92,11 +98,34 @@ def load_trials(lab: ClockLab, requirement: Requirement) -> list[ClockTrial]:
         folder = lab.folder / f"{requirement.of}-under-{load}-load"
         with lab.running(requirement.of, folder) as stack:
             lock = stack.wait_locked(requirement.lock_within_s)
-            with competing_load(lab.bench, lab.target, load, lab.times.measure_s + 60, folder):
+            with Experiment(lab.bench) as experiment:
+                running = Load(lab.bench, load_on_target(lab, load), folder)
+                running.start(experiment)
                 lab.progress(f"{requirement.of}: locked; measuring under {load} load")
                 facts = replace(lab.facts(stack, "load", lock), load=load)
                 trials.append(lab.measured(stack, facts, TrialSettings(lab.times.measure_s), folder))
+                running.end()
     return trials
+
+
+def load_on_target(lab: ClockLab, kind: str) -> LoadKind:
+    """Return a load of the profile on the target: every processor busy, writes, TCP from producer 1.
+
+    Raises:
+        ConfigError: No such load.
+        CapabilityError: The bench has no producer that could send.
+    """
+    parameters: dict[str, int | str] = {}
+    if kind == NetworkLoad.kind:
+        spec = lab.bench.spec
+        if 1 not in spec.producers:
+            raise CapabilityError(f"bench {spec.name}: no producer 1 that could load the network")
+        parameters = {
+            "sender": spec.producers[1].node,
+            "address": lab.target.test_address,
+            "rate_mbit": NETWORK_LOAD_MBIT,
+        }
+    return load_of(kind, lab.target.node, lab.times.measure_s + LOAD_MORE_S, parameters)
 
 
 def interval_trials(lab: ClockLab, requirement: Requirement) -> list[ClockTrial]:

@@ -68,6 +68,44 @@ def test_duration_ends_it_before_bytes_do(bw_traffic: Path) -> None:
     assert 0 < sent["bytes"] < 1_000_000_000_000
 
 
+def test_duration_ends_it_before_the_next_block_is_due(bw_traffic: Path) -> None:
+    """At 1 Mbit/s the second block of 1 MiB would be due after 8 s."""
+    sent, received = both(
+        bw_traffic, "--duration-ms", "50", "--rate-mbit", "1", "--block-bytes", str(1 << 20)
+    )
+    assert sent["bytes"] == received["bytes"] == 1 << 20
+
+
+def test_receiver_to_which_nobody_comes_ends_by_itself(bw_traffic: Path) -> None:
+    with end(bw_traffic, "bulk", "--serve", free(), "--duration-ms", "50") as (process, _):
+        code, result, errors = ended(process)
+    assert (code, result["bytes"], result["invalid_reasons"]) == (4, 0, ["no sender came in time"])
+    assert errors == ""
+
+
+@pytest.mark.parametrize("sent", [b"", b"some"])
+def test_receiver_ends_by_itself_while_its_sender_goes_on(bw_traffic: Path, sent: bytes) -> None:
+    """The sender is silent for longer than it may be, but for the receiver's own end."""
+    with end(bw_traffic, "bulk", "--serve", free(), *PATIENT, "--duration-ms", "1000") as (process, ready):
+        host, port = ready["address"].split(":")
+        with socket.create_connection((host, int(port))) as sender:
+            sender.sendall(sent)
+            code, result, _ = ended(process)
+    assert (code, result["bytes"]) == (4, len(sent))
+    assert result["invalid_reasons"] == ["its time was over before its sender's"]
+
+
+def test_receiver_that_never_waits_for_bytes_ends_by_itself(bw_traffic: Path) -> None:
+    address = free()
+    with (
+        end(bw_traffic, "bulk", "--serve", address, *PATIENT, "--duration-ms", "500") as (receiving, _),
+        end(bw_traffic, "bulk", "--peer", address, *PATIENT, "--duration-ms", "60000") as (sending, _),
+    ):
+        code, result, _ = ended(receiving)
+        assert ended(sending)[0] == 4
+    assert (code, result["invalid_reasons"]) == (4, ["its time was over before its sender's"])
+
+
 def test_receiver_that_takes_nothing_blocks_the_sender(bw_traffic: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         peer = "{}:{}".format(*listener.getsockname())

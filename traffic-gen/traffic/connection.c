@@ -37,7 +37,7 @@ int connection_open(const struct address *peer, int64_t timeout_ns, port_socket 
 	return err ? err : port_socket_set_nodelay(*sock_out);
 }
 
-int connection_accept(port_socket *listener, port_socket *sock_out)
+int connection_accept(port_socket *listener, int64_t deadline_monotonic_ns, port_socket *sock_out)
 {
 	struct address source;
 	int err = -EAGAIN;
@@ -45,6 +45,8 @@ int connection_accept(port_socket *listener, port_socket *sock_out)
 	while (err == -EAGAIN && !port_stop_requested()) {
 		port_socket_wait_readable(*listener, LOOK_NS);
 		err = port_tcp_accept(*listener, sock_out, &source);
+		if (err == -EAGAIN && port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= deadline_monotonic_ns)
+			err = -ETIMEDOUT;
 	}
 	if (err)
 		return port_stop_requested() ? -EINTR : err;

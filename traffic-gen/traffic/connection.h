@@ -16,9 +16,10 @@ int connection_open(const struct address *peer, int64_t timeout_ns, port_socket 
 /**
  * Wait for the first who connects; nobody else is listened to.
  *
+ * @param deadline_monotonic_ns  or INT64_MAX: for ever
  * @param listener  is closed, and becomes PORT_SOCKET_NONE
- * @return 0, -EINTR: the process is to end, or -errno
+ * @return 0, -EINTR: the process is to end, -ETIMEDOUT, or -errno
  */
-int connection_accept(port_socket *listener, port_socket *sock_out);
+int connection_accept(port_socket *listener, int64_t deadline_monotonic_ns, port_socket *sock_out);
 
 #endif

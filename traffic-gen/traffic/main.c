@@ -14,6 +14,7 @@ static const struct verb verbs[] = {
 	{ "roundtrip", verb_roundtrip, "time round trips to a STAMP reflector" },
 	{ "stimulus", verb_stimulus, "send stimuli to a client that answers each, or be that client" },
 	{ "bulk", verb_bulk, "send random data in bulk over TCP, or receive it" },
+	{ "work", verb_work, "load the machine as a build does, by many short processes" },
 	{ "witness", verb_witness, "record when this machine stalled" },
 	{ NULL, NULL, NULL },
 };

@@ -11,6 +11,7 @@ int verb_echo(int argc, char **argv);
 int verb_roundtrip(int argc, char **argv);
 int verb_stimulus(int argc, char **argv);
 int verb_bulk(int argc, char **argv);
+int verb_work(int argc, char **argv);
 int verb_witness(int argc, char **argv);
 
 #endif

@@ -178,7 +178,7 @@ facts_versions() {
     ssh=$fact
     distribution=$(sed -n 's/^PRETTY_NAME="\(.*\)"$/\1/p' /etc/os-release)
     json_object distribution "$distribution" libc "$libc" linuxptp "$ptp4l" chrony "$chrony" openssh "$ssh" \
-        ethtool "$(ethtool --version 2>/dev/null)" iproute2 "$(ip -V 2>/dev/null)" iperf3 "$(iperf3 -v 2>/dev/null | head -n 1)" \
+        ethtool "$(ethtool --version 2>/dev/null)" iproute2 "$(ip -V 2>/dev/null)" \
         stress_ng "$(stress-ng -V 2>/dev/null)"
 }
 

@@ -18,12 +18,11 @@ from hw.provisioning import TARGETS
 from reports.clock_sync.logs import ServoSeries
 from reports.clock_sync.trial import ClockTrial, Lock, ServerReplies, load_trial, write_trial
 from reports.clock_sync.two_way_reference import TWO_WAY
-from resources.clock_sync.competing_load import competing_load
 from resources.clock_sync.lab import ClockLab
 from resources.clock_sync.servo_summary import servo_summary
 from resources.clock_sync.settings import STACKS, SYSTEM_CLOCK, ClockSettings, load_stack, stacks_of_any_kind
 from resources.clock_sync.stack import ClockStack
-from resources.clock_sync.stack_trials import holdover_trial, locked_trial
+from resources.clock_sync.stack_trials import holdover_trial, load_on_target, locked_trial
 from resources.clock_sync.timecard import make_page
 from resources.clock_sync.trial import (
     TrialSettings,
@@ -32,6 +31,7 @@ from resources.clock_sync.trial import (
     timecard_of,
     with_counter_timecard,
 )
+from resources.loads.kinds import CpuLoad, DiskLoad, NetworkLoad
 from resources.profiles import load_profile
 from tests.reports.sample_clock import SECOND_NS, START_TAI_NS, compare_answer, write_clock_trial
 
@@ -96,9 +96,29 @@ def test_a_profile_has_to_say_how_long(spec: BenchSpec, tmp_path: Path) -> None:
 
 
 def test_an_unknown_load_is_refused(spec: BenchSpec, tmp_path: Path) -> None:
-    load = competing_load(_bench(spec), spec.targets["linux-rt"], "gpu", 1, tmp_path)
-    with pytest.raises(ConfigError, match="must be one of cpu, disk, network; found 'gpu'"), load:
-        pytest.fail("the load was taken for one")
+    with pytest.raises(ConfigError, match=r"must be one of cpu, disk, network, .*; found 'gpu'"):
+        load_on_target(_lab(spec, tmp_path), "gpu")
+
+
+def test_loads_of_a_profile_are_those_of_the_target(spec: BenchSpec, tmp_path: Path) -> None:
+    """A fifth of the link from producer 1, every processor, one that writes; each has its longest time."""
+    lab = _lab(spec, tmp_path)
+    duration_s = lab.times.measure_s + 60
+    assert load_on_target(lab, "cpu") == CpuLoad("linux-rt", duration_s)
+    assert load_on_target(lab, "disk") == DiskLoad("linux-rt", duration_s)
+    assert load_on_target(lab, "network") == NetworkLoad(
+        "linux-rt",
+        duration_s,
+        rate_mbit=200,
+        sender=spec.producers[1].node,
+        address=lab.target.test_address,
+    )
+
+
+def test_without_a_producer_nobody_loads_the_network(spec: BenchSpec, tmp_path: Path) -> None:
+    lab = _lab(replace(spec, producers={}), tmp_path)
+    with pytest.raises(CapabilityError, match="no producer 1 that could load the network"):
+        load_on_target(lab, "network")
 
 
 def _servo(clock: Any, times_s: list[float], offsets_ns: list[int]) -> ServoSeries:

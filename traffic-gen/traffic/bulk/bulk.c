@@ -133,8 +133,8 @@ static int run_bulk(const struct bulk_options *options, const struct side_option
 
 	if (!options->serve == !options->peer)
 		return refuse("--serve, --peer", options->serve ? options->serve : "", "one of them");
-	if (options->serve && (options->rate_mbit >= 0 || options->bytes || options->duration_ms))
-		return refuse("--rate-mbit, --bytes, --duration-ms", "", "of --peer, which sends");
+	if (options->serve && (options->rate_mbit >= 0 || options->bytes))
+		return refuse("--rate-mbit, --bytes", "", "of --peer, which sends");
 	end->side.tool = TOOL;
 	end->side.options = *chosen;
 	end->side.sock = PORT_SOCKET_NONE;
@@ -144,6 +144,7 @@ static int run_bulk(const struct bulk_options *options, const struct side_option
 	if (options->serve) {
 		if (address_parse(options->serve, &local))
 			return refuse("--serve", options->serve, "ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535");
+		receiver.duration_ns = options->duration_ms * NS_PER_MS;
 		return serve(&receiver, &local, options->serve);
 	}
 	if (address_parse(options->peer, &sender.peer))
@@ -172,7 +173,7 @@ int verb_bulk(int argc, char **argv)
 		{ .name = "bytes", .kind = OPTION_INT, .target = &chosen.bytes, .min = 1, .max = INT64_C(1) << 50,
 		  .argument = "N", .help = "end when so many are sent, 1..2^50 (default: by --duration-ms)" },
 		{ .name = "duration-ms", .kind = OPTION_INT, .target = &chosen.duration_ms, .min = 1, .max = 604800000,
-		  .argument = "N", .help = "end after so long, 1..604800000 ms (default 10000; with --bytes: however long it takes)" },
+		  .argument = "N", .help = "end after so long, 1..604800000 ms (default 10000; with --bytes or --serve: however long it takes)" },
 		{ .name = "timeout-ms", .kind = OPTION_INT, .target = &chosen.timeout_ms, .min = 1, .max = 3600000, .argument = "N",
 		  .help = "end if the other end takes or gives nothing for so long, 1..3600000 ms (default 10000)" },
 		{ .name = "priority", .kind = OPTION_INT, .target = &side.priority, .min = 0, .max = 99, .argument = "N",

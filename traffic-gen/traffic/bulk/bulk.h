@@ -37,6 +37,8 @@ struct bulk_sender {
 struct bulk_receiver {
 	struct bulk_end end;
 	port_socket listener;
+	int64_t duration_ns;          /* ends it, connected or not; 0: does not */
+	int64_t deadline_monotonic_ns; /* of its thread */
 };
 
 /** Run an end until its last byte, or until a stop is requested. */

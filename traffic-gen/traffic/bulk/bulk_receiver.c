@@ -9,13 +9,20 @@
 
 BW_DATA_POINT(bulk_read, "bulk", "read", "<I", "a piece was read; tag: where it begins in the stream; its bytes");
 
-/* Wait for bytes. Return 0, -EINTR or -ETIMEDOUT. */
-static int wait_bytes(struct bulk_end *end)
+static bool is_over(const struct bulk_receiver *receiver)
 {
+	return port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= receiver->deadline_monotonic_ns;
+}
+
+/* Wait for bytes. Return 0, -EINTR or -ETIMEDOUT. */
+static int wait_bytes(struct bulk_receiver *receiver)
+{
+	struct bulk_end *end = &receiver->end;
 	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC), now_monotonic_ns = begin_monotonic_ns;
 	int err = -ETIMEDOUT;
 
-	while (err && now_monotonic_ns - begin_monotonic_ns < end->timeout_ns && !port_stop_requested()) {
+	while (err && now_monotonic_ns - begin_monotonic_ns < end->timeout_ns &&
+	       now_monotonic_ns < receiver->deadline_monotonic_ns && !port_stop_requested()) {
 		err = port_socket_wait_readable(end->side.sock, LOOK_NS);
 		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	}
@@ -26,8 +33,10 @@ static int wait_bytes(struct bulk_end *end)
 }
 
 /* Return 0 at the end of the stream, or -errno. */
-static int receive_all(struct bulk_end *end)
+static int receive_all(struct bulk_receiver *receiver)
 {
+	struct bulk_end *end = &receiver->end;
+
 	for (;;) {
 		uint64_t offset_bytes = tally_get(&end->moved_bytes);
 		int64_t length = port_recv(end->side.sock, end->block, (size_t)end->block_bytes, NULL);
@@ -39,11 +48,13 @@ static int receive_all(struct bulk_end *end)
 			bulk_moved(end, end->block, (size_t)length);
 			if (port_stop_requested())
 				return -EINTR;
+			if (end->end_monotonic_ns >= receiver->deadline_monotonic_ns)
+				return -ETIMEDOUT;
 			continue;
 		}
 		if (length == 0)
 			return 0;
-		err = length == -EAGAIN ? wait_bytes(end) : (int)length;
+		err = length == -EAGAIN ? wait_bytes(receiver) : (int)length;
 		if (err)
 			return err;
 	}
@@ -53,13 +64,19 @@ void bulk_receiver_run(void *argument)
 {
 	struct bulk_receiver *receiver = argument;
 	struct bulk_end *end = &receiver->end;
-	int err = connection_accept(&receiver->listener, &end->side.sock);
+	int err;
 
+	receiver->deadline_monotonic_ns =
+		receiver->duration_ns ? port_clock_now_ns(PORT_CLOCK_MONOTONIC) + receiver->duration_ns : INT64_MAX;
+	err = connection_accept(&receiver->listener, receiver->deadline_monotonic_ns, &end->side.sock);
 	end->begin_monotonic_ns = end->end_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	if (err) {
-		bulk_end_with(end, "no sender could be accepted", err);
+		bulk_end_with(end, err == -ETIMEDOUT ? "no sender came in time" : "no sender could be accepted", err);
 		return;
 	}
-	err = receive_all(end);
-	bulk_end_with(end, err == -ETIMEDOUT ? "nothing came in time" : "the connection failed", err);
+	err = receive_all(receiver);
+	if (err == -ETIMEDOUT)
+		bulk_end_with(end, is_over(receiver) ? "its time was over before its sender's" : "nothing came in time", err);
+	else
+		bulk_end_with(end, "the connection failed", err);
 }

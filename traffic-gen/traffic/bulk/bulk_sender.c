@@ -61,17 +61,32 @@ static int send_block(struct bulk_sender *sender, struct port_poller *poller, si
 	return 0;
 }
 
+/* Return when it ends, whatever was sent. */
+static int64_t end_monotonic_ns(const struct bulk_sender *sender)
+{
+	return sender->duration_ns ? sender->end.begin_monotonic_ns + sender->duration_ns : INT64_MAX;
+}
+
 /* Return how many bytes the next block has; 0: it was the last. */
 static size_t next_bytes(const struct bulk_sender *sender)
 {
 	const struct bulk_end *end = &sender->end;
 	int64_t left_bytes = sender->bytes - (int64_t)tally_get(&end->moved_bytes);
 
-	if (sender->duration_ns && port_clock_now_ns(PORT_CLOCK_MONOTONIC) - end->begin_monotonic_ns >= sender->duration_ns)
+	if (port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= end_monotonic_ns(sender))
 		return 0;
 	if (!sender->bytes || left_bytes > end->block_bytes)
 		return (size_t)end->block_bytes;
 	return (size_t)left_bytes;
+}
+
+/* Wait until the block at an offset is due. Return 0, -EINTR, or -ETIMEDOUT: it ends before. */
+static int wait_due(const struct bulk_sender *sender, uint64_t offset_bytes)
+{
+	int64_t block_monotonic_ns = due_monotonic_ns(sender, offset_bytes), last_monotonic_ns = end_monotonic_ns(sender);
+	int err = heard_sleep_until_monotonic_ns(block_monotonic_ns < last_monotonic_ns ? block_monotonic_ns : last_monotonic_ns);
+
+	return err || block_monotonic_ns < last_monotonic_ns ? err : -ETIMEDOUT;
 }
 
 static int send_all(struct bulk_sender *sender, struct port_poller *poller)
@@ -85,11 +100,10 @@ static int send_all(struct bulk_sender *sender, struct port_poller *poller)
 		return err;
 	state |= 1;
 	while ((size_bytes = next_bytes(sender)) > 0) {
-		uint64_t offset_bytes = tally_get(&end->moved_bytes);
-
 		bulk_fill(&state, end->block, size_bytes);
-		if (sender->rate_mbit && heard_sleep_until_monotonic_ns(due_monotonic_ns(sender, offset_bytes)))
-			return -EINTR;
+		err = sender->rate_mbit ? wait_due(sender, tally_get(&end->moved_bytes)) : 0;
+		if (err)
+			return err == -ETIMEDOUT ? 0 : err;
 		err = send_block(sender, poller, size_bytes);
 		if (err)
 			return err;

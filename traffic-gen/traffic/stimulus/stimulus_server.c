@@ -51,7 +51,7 @@ void stimulus_server_run(void *argument)
 	struct stimulus_server *server = argument;
 	struct stimulus_end *end = &server->end;
 	int64_t begin_monotonic_ns;
-	int err = connection_accept(&server->listener, &end->side.sock);
+	int err = connection_accept(&server->listener, INT64_MAX, &end->side.sock);
 
 	if (err && err != -EINTR)
 		stimulus_fail(end, "no client could be accepted", err);
