@@ -16,6 +16,14 @@ from hw.virtual import network
 from hw.virtual.bench_network import namespace_of, port_of
 
 SHOW_QUEUES = "tc -j qdisc show"
+OFFLOADS = {
+    "tso": "tcp-segmentation-offload",
+    "gso": "generic-segmentation-offload",
+    "gro": "generic-receive-offload",
+    "lro": "large-receive-offload",
+    "rx-gro-hw": "rx-gro-hw",
+}
+"""What joins frames or sends joined ones, as `ethtool -K` sets it and `ethtool -k` shows it."""
 
 
 class NetemRouter:
@@ -25,6 +33,7 @@ class NetemRouter:
         """Describe the router; nothing is changed."""
         self._bench = bench
         self._spec = spec
+        self._joins_frames = True
 
     def configure(
         self, paths: Collection[PathDirection], settings: PathSettings, flows: Sequence[Flow] = ()
@@ -50,6 +59,8 @@ class NetemRouter:
         interface = interfaces.pop()
         self._bench.power_on([self._spec.node])
         ports = {self._port(path) for path in paths} if self._bench.spec.virtual is not None else set[str]()
+        if self._joins_frames:
+            self._turn_offloads_off()
         plugged = self._plugged()
         if plugged - ports:
             self._refuse_other_links(interface, plugged)
@@ -62,12 +73,30 @@ class NetemRouter:
         """Treat no packets; on a virtual bench power the router off, elsewhere on."""
         self._plug(self._plugged(), set())
         if self._bench.spec.virtual is not None:
+            self._joins_frames = True
             self._bench.power_off(self._spec.node)
             return
         self._bench.power_on([self._spec.node])
         for interface in filter(None, self._spec.interfaces):
             delete = ["tc", "qdisc", "delete", "dev", interface, "root"]
             self._bench.node(self._spec.node).run(delete, check=False)
+
+    def _turn_offloads_off(self) -> None:
+        """Let each frame pass by itself: netem would delay, lose and count joined ones as one packet."""
+        node, interfaces = self._bench.node(self._spec.node), [name for name in self._spec.interfaces if name]
+        off = [f"ethtool -K {shlex.quote(name)} {key} off" for name in interfaces for key in OFFLOADS]
+        show = " && ".join(f"ethtool -k {shlex.quote(name)}" for name in interfaces)
+        # One that a card does not have, or that is fixed, is refused: what counts is what is then shown.
+        done = node.run(["sh", "-c", f"{{ {'; '.join(off)}; }} >/dev/null 2>&1; {show}"], check=False)
+        if done.exit_code != 0:
+            why = (done.stderr or done.stdout).strip()[:300]
+            raise CapabilityError(f"router {self._spec.node}: its offloads are not known: {why}")
+        lines = [line.strip() for line in done.stdout.splitlines()]
+        on = tuple(f"{name}: on" for name in OFFLOADS.values())
+        joining = sorted({line for line in lines if line.startswith(on)})
+        if joining:
+            raise CapabilityError(f"router {self._spec.node}: it joins frames: {', '.join(joining)}")
+        self._joins_frames = False
 
     def _set(self, interface: str, settings: PathSettings, flows: Sequence[Flow]) -> str:
         """Set a queue, keeping what it holds where only its settings change; return what is said of it."""

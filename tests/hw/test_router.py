@@ -27,17 +27,31 @@ VIRTUAL, REAL = (load_bench(BENCHES / f"{name}.yaml") for name in ("virtual", "e
 DELAY = {"delay": {"delay": 0.005, "jitter": 0, "correlation": 0}}
 THERE, BACK = PathDirection("a", "impair"), PathDirection("a", "producers-a")
 
+SEPARATE = """Features for enp1s0:
+tcp-segmentation-offload: off
+\ttx-tcp-segmentation: off
+generic-segmentation-offload: off
+generic-receive-offload: off
+large-receive-offload: off [fixed]
+rx-gro-hw: off
+"""
+
 
 class Kernel:
     """The router's node: it says what it is told to say, and notes what it is asked."""
 
-    def __init__(self, says: str, filters: str = "", exit_code: int = 0) -> None:
-        self.says, self.filters, self.exit_code = says, filters, exit_code
+    def __init__(self, says: str, filters: str = "", exit_code: int = 0, offloads: str = SEPARATE) -> None:
+        self.says, self.filters, self.exit_code, self.offloads = says, filters, exit_code, offloads
+        self.asked_offloads: list[str] = []
         self.ran: list[str] = []
 
     def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         """Answer."""
         del timeout_s, check
+        if "ethtool" in argv[-1]:
+            self.asked_offloads.append(argv[-1])
+            known = bool(self.offloads)
+            return CommandResult(tuple(argv), 0 if known else 127, self.offloads, "ethtool: not found")
         self.ran.append(argv[2] if argv[0] == "sh" else shlex.join(argv))
         if argv[1] == "filter":
             return CommandResult(tuple(argv), 0, self.filters, "")
@@ -212,3 +226,33 @@ def test_both_interfaces_are_cleared() -> None:
     kernel = Kernel("")
     router_on(kernel).clear()
     assert kernel.ran == [f"tc qdisc delete dev {name} root" for name in ("enp1s0", "enp2s0")]
+
+
+def test_frames_are_not_joined() -> None:
+    """What is refused by a card is judged by what it shows; once for a router, not at each change."""
+    kernel = Kernel(on_real(answer(DELAY)))
+    router = router_on(kernel)
+    for _ in range(2):
+        router.configure([THERE], PathSettings(5_000))
+    (script,) = kernel.asked_offloads
+    for name in ("enp1s0", "enp2s0"):
+        assert f"ethtool -K {name} gro off; " in script
+        assert f"ethtool -k {name}" in script
+
+
+@pytest.mark.parametrize(
+    ("offloads", "told"),
+    [
+        (
+            SEPARATE.replace("rx-gro-hw: off", "rx-gro-hw: on [fixed]"),
+            r"it joins frames: rx-gro-hw: on \[fixed",
+        ),
+        (SEPARATE.replace("receive-offload: off\n", "receive-offload: on\n"), "generic-receive-offload: on"),
+        ("", "its offloads are not known: ethtool: not found"),
+    ],
+)
+def test_a_router_that_joins_frames_is_refused(offloads: str, told: str) -> None:
+    kernel = Kernel(on_real(answer(DELAY)), offloads=offloads)
+    with pytest.raises(CapabilityError, match=told):
+        router_on(kernel).configure([THERE], PathSettings(5_000))
+    assert not kernel.ran

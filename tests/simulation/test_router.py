@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from scapy.utils import RawPcapReader
 
 from hw.errors import CapabilityError
 from hw.path_settings import Distribution, Flow, GilbertElliott, PathSettings, RandomLoss
@@ -30,7 +32,8 @@ NEAR, FAR = "p02", "p01"
 THERE, BACK = PathDirection(NEAR, "switch"), PathDirection(NEAR, NEAR)
 PORT, OTHER_PORT = 5001, 5002
 DATAGRAMS = 40
-PATIENCE_S = 10.0
+BULK_BYTES = 4_000_000
+PATIENCE_S = 60.0
 ALLOWED_US, ALLOWED_SHARE = 500, 0.002
 """Of a delay under emulation."""
 ATTEMPTS = 5
@@ -81,13 +84,14 @@ def exchange(bench: Bench, folder: Path, port: int = PORT) -> Seen:
 
 
 @contextmanager
-def captured(bench: Bench, interface: str, folder: Path) -> Generator[Path]:
-    """Capture datagrams, each written at once."""
+def captured(bench: Bench, interface: str, folder: Path, what: str = "udp") -> Generator[Path]:
+    """Capture packets, each written at once."""
     assert bench.spec.capture is not None
     file = folder / f"{interface}.pcap"
     file.unlink(missing_ok=True)
-    argv = ["tcpdump", "-i", interface, "-n", "-U", "--immediate-mode", "--time-stamp-precision=nano"]
-    job = bench.node(bench.spec.capture.node).start([*argv, "-w", str(file), "udp"], folder / interface)
+    argv = ["tcpdump", "-i", interface, "-s", "128", "-n", "-U", "--immediate-mode"]
+    argv.append("--time-stamp-precision=nano")
+    job = bench.node(bench.spec.capture.node).start([*argv, "-w", str(file), what], folder / interface)
     try:
         until(file.exists)
         yield file
@@ -166,6 +170,45 @@ def test_a_flow_alone_is_treated(opened: Bench, router: Router, tmp_path: Path) 
         assert min(exchange(opened, tmp_path, PORT).there_us) < 20_000
     router.configure([THERE], PathSettings(delay_us=50_000))
     assert min(exchange(opened, tmp_path, PORT).there_us) >= 50_000
+
+
+def test_frames_are_never_joined(opened: Bench, router: Router, tmp_path: Path) -> None:
+    """One connection sends 4 MB as fast as it goes: at both of its ports frames are those of a link."""
+    router.configure([THERE], PathSettings())
+    assert opened.spec.virtual is not None
+    largest_bytes = opened.spec.virtual.mtu_bytes + 14
+    addresses = {each.node: each.address for each in opened.spec.producers.values()}
+    node = router_of(opened.spec).node
+    namespaces = {each: namespace_of(opened.spec.name, each) for each in (NEAR, FAR)}
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context(captured(opened, port, tmp_path, "tcp"))
+            for port in (f"i-{node}", f"t-{node}")
+        ]
+        server = stack.enter_context(in_namespace(namespaces[FAR], socket.socket))
+        client = stack.enter_context(in_namespace(namespaces[NEAR], socket.socket))
+        server.bind((addresses[FAR], PORT))
+        server.listen()
+        for each in (server, client):
+            each.settimeout(PATIENCE_S)
+        client.connect((addresses[FAR], PORT))
+        peer = stack.enter_context(server.accept()[0])
+        sender = threading.Thread(target=client.sendall, args=(bytes(BULK_BYTES),))
+        sender.start()
+        left = BULK_BYTES
+        while left:
+            left -= len(peer.recv(1 << 20))
+        sender.join()
+        for file in files:
+            until(lambda file=file: sum(sizes_bytes(file)) >= BULK_BYTES)
+    for file in files:
+        assert max(sizes_bytes(file)) <= largest_bytes
+
+
+def sizes_bytes(file: Path) -> list[int]:
+    """Return the sizes of the frames of a capture."""
+    with RawPcapReader(str(file)) as reader:
+        return [meta.wirelen for _, meta in reader]
 
 
 @pytest.mark.parametrize(
