@@ -21,6 +21,7 @@ from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.oscilloscopes import OscilloscopeSpec, read_oscilloscopes
 from hw.plug_in import plug_in_of
+from hw.router import OlderImpairment, RouterSpec, read_older_impairment, read_router
 from hw.strict_yaml import read_yaml
 from hw.topology import TopologySpec, check_connected, read_topology
 
@@ -115,19 +116,6 @@ class ProducerSpec:
 
 
 @dataclass(frozen=True)
-class ImpairmentSpec:
-    """The node with kernel netem between chosen producers and the target."""
-
-    node: str
-    interface: str
-    """Its interface towards the target: netem is put on its way out."""
-    producers: tuple[int, ...]
-    """Producers whose link it can be on; empty: any."""
-    time_server: bool = False
-    """Whether it is on the link of the time server; on a virtual bench it can always be put there."""
-
-
-@dataclass(frozen=True)
 class CaptureSpec:
     """Where packets to and from the target can be seen: a mirror port, or the switch itself."""
 
@@ -170,7 +158,8 @@ class BenchSpec:
     clocks: dict[str, ClockSpec]
     targets: dict[str, TargetSpec]
     producers: dict[int, ProducerSpec]
-    impairment: ImpairmentSpec | None
+    router: RouterSpec | None
+    """What delays and loses packets on links of the test network."""
     capture: CaptureSpec | None
     witness: WitnessSpec | None
     time_server: TimeServerSpec | None
@@ -229,6 +218,8 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
     if virtual is not None and not simulated:
         raise ConfigError(f"{path}: benchwright.simulated: must be true on a bench with a virtual section")
     nodes = {name: _node(name, table) for name, table in section.table_of("nodes").items()}
+    topology = section.child("topology", optional=True)
+    router = topology.child("router", optional=True) if topology is not None else None
     spec = BenchSpec(
         path=path,
         name=section.name("name"),
@@ -239,18 +230,33 @@ def _read_section(path: Path, section: Fields, labgrid_targets: dict[str, Any]) 
         clocks={name: _clock(name, table) for name, table in section.table_of("clocks").items()},
         targets={name: _target(name, table) for name, table in section.table_of("targets").items()},
         producers=_producers(section),
-        impairment=_impairment(section.child("impairment", optional=True)),
+        router=None,
         capture=_capture(section.child("capture", optional=True)),
         witness=_witness(section.child("witness", optional=True)),
         time_server=_time_server(section.child("time_server", optional=True)),
         virtual=virtual,
         oscilloscopes=read_oscilloscopes(section, simulated),
         wiring=section.texts_of("wiring"),
-        topology=read_topology(section.child("topology", optional=True), nodes, virtual is not None),
+        topology=read_topology(topology, nodes, virtual is not None),
         labgrid_targets=labgrid_targets,
     )
+    older = read_older_impairment(section.child("impairment", optional=True))
     section.finish()
-    return spec
+    spec = replace(spec, router=read_router(router, spec.topology, virtual is not None))
+    return spec if older is None else replace(spec, router=_older_router(spec, older))
+
+
+def _older_router(spec: BenchSpec, older: OlderImpairment) -> RouterSpec:
+    """Return the section `impairment` as a router: on a virtual bench it can be on any node's link."""
+    if spec.router is not None:
+        raise ConfigError(f"{spec.path}: benchwright.impairment: is topology.router now, which is there, too")
+    producers = {producer.number: producer.node for producer in spec.producers.values()}
+    others: list[str] = []
+    if spec.virtual is not None:
+        others = [node for node in _test_network(spec) if node not in producers.values()]
+    elif older.time_server and spec.time_server is not None:
+        others = [spec.time_server.node]
+    return older.router(producers, others, spec.topology)
 
 
 def _node(name: str, table: Fields) -> NodeSpec:
@@ -324,19 +330,6 @@ def _producers(section: Fields) -> dict[int, ProducerSpec]:
         producers[int(name)] = ProducerSpec(int(name), table.text("node"), _address(table, "address"))
         table.finish()
     return producers
-
-
-def _impairment(table: Fields | None) -> ImpairmentSpec | None:
-    if table is None:
-        return None
-    spec = ImpairmentSpec(
-        table.text("node"),
-        table.text("interface"),
-        table.integers("producers", 1, 655, ()),
-        table.boolean("time_server", False),
-    )
-    table.finish()
-    return spec
 
 
 def _capture(table: Fields | None) -> CaptureSpec | None:
@@ -434,7 +427,7 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
         refer(f"producers.{producer.number}.node", producer.node, spec.nodes, "node")
         refer(f"nodes.{producer.node}.clock", spec.nodes[producer.node].clock, spec.clocks, "clock")
     for where, part in (
-        ("impairment", spec.impairment),
+        (_router_section(spec), spec.router),
         ("capture", spec.capture),
         ("witness", spec.witness),
         ("time_server", spec.time_server),
@@ -454,6 +447,11 @@ def _check_references(spec: BenchSpec, labgrid_names: set[str]) -> None:
                 f"{spec.path}: benchwright.capture.interface: must name the mirror port; only a virtual bench"
                 " finds it by itself"
             )
+
+
+def _router_section(spec: BenchSpec) -> str:
+    is_older = spec.router is not None and not all(spec.router.interfaces)
+    return "impairment" if is_older else "topology.router"
 
 
 def _test_network(spec: BenchSpec) -> dict[str, str]:
@@ -481,6 +479,12 @@ def _check_virtual(spec: BenchSpec, virtual: VirtualSpec) -> None:
             f"{spec.path}: benchwright.nodes.{SWITCH}.kind: must be namespace on a virtual bench, which has"
             f" its switch there, found {spec.nodes[SWITCH].kind.value!r}"
         )
+    for name, endpoints in spec.router.links.items() if spec.router is not None else ():
+        if endpoints[1] != SWITCH:
+            raise ConfigError(
+                f"{spec.path}: benchwright.topology.links.{name}.endpoints: must be a node and {SWITCH!r},"
+                f" in this order, for the router to be plugged in, found {list(endpoints)}"
+            )
     players: dict[str, int] = {}
     for producer in spec.producers.values():
         other = players.setdefault(producer.node, producer.number)

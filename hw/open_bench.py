@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from hw.bench import BenchSpec, TargetSpec
 from hw.edges import EdgeRole
-from hw.protocols import EdgeCapture, Impairment, Node, Oscilloscope, TimedOutput
+from hw.protocols import EdgeCapture, Node, Oscilloscope, Router, TimedOutput
 
 
 class Nodes(Protocol):
@@ -162,6 +162,6 @@ class OpenBench(PoweredNodes, Protocol):
         """Return this bench as another description has it: the same nodes, on or off for both."""
         ...
 
-    def impairment(self) -> Impairment:
-        """Return the impairment of this bench."""
+    def router(self) -> Router:
+        """Return the router of this bench."""
         ...

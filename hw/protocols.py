@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from hw.edges import CapturedEdges
+from hw.path_settings import Flow, PathSettings, RealisedPath
+from hw.router import PathDirection
 from scope.settings import OscilloscopeSettings, RealisedSettings
 from scope.waveform import Acquisition
 
@@ -143,19 +145,23 @@ class Power(Protocol):
         ...
 
 
-class Impairment(Protocol):
-    """A known disturbance on the way from chosen producers to the target."""
+class Router(Protocol):
+    """What delays, loses and reorders packets on paths of the test network."""
 
-    def apply(self, producers: Sequence[int], delay_us: int, loss_percent: float) -> None:
-        """Delay and lose packets of these producers on their way to the target; touch no others."""
-        ...
+    def configure(
+        self, paths: Collection[PathDirection], settings: PathSettings, flows: Sequence[Flow] = ()
+    ) -> RealisedPath:
+        """Treat packets of these paths so; return what was really set, raise where that was not asked for.
 
-    def apply_to_time_server(self, delay_us: int, jitter_us: int = 0, loss_percent: float = 0.0) -> None:
-        """Delay and lose what the time server sends to the target, and nothing that comes back."""
+        Args:
+            paths: Links, all in one direction. The other direction stays as it is.
+            settings: What happens to the packets.
+            flows: Those that alone are treated; none: all.
+        """
         ...
 
     def clear(self) -> None:
-        """Take the disturbance, and the node that makes it, out of the way."""
+        """Treat no packets, and take the router out of the way."""
         ...
 
 

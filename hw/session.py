@@ -16,14 +16,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from hw.bench import BenchSpec, load_bench
-from hw.drivers.impairment import NetemImpairment
-from hw.errors import CapabilityError
+from hw.drivers.router import NetemRouter
 from hw.faults import Fault, with_fault
 from hw.instruments import BenchInstruments
 from hw.journal import Journal
 from hw.labgrid_file import open_labgrid
 from hw.nodes import BenchNodes
-from hw.protocols import Impairment
+from hw.paths import router_of
+from hw.protocols import Router
 from hw.reservation import reserve
 from hw.virtual import host, network
 from hw.virtual.bench_network import build_network
@@ -62,17 +62,13 @@ class Bench(BenchNodes):
         view.spec = spec
         return view
 
-    def impairment(self) -> Impairment:
-        """Return the impairment of this bench.
+    def router(self) -> Router:
+        """Return the router of this bench.
 
         Raises:
             CapabilityError: It has none.
         """
-        if self.spec.impairment is None:
-            raise CapabilityError(
-                f"bench {self.spec.name}: no impairment node; add benchwright.impairment to {self.spec.path}"
-            )
-        return NetemImpairment(self, self.spec.impairment)
+        return NetemRouter(self, router_of(self.spec))
 
     def close(self) -> None:
         """Power guests off, leave real machines as they are, and undo every change of the host."""
@@ -106,8 +102,8 @@ def open_bench(path: Path, faults: Mapping[str, Fault] | None = None) -> Generat
         bench: Bench | None = None
         try:
             bench = Bench(spec, journal)
-            if spec.virtual is None and spec.impairment is not None:
-                bench.impairment().clear()  # what a killed run has left on a real machine
+            if spec.virtual is None and spec.router is not None:
+                bench.router().clear()  # what a killed run has left on a real machine
             yield bench
         finally:
             if bench is not None:

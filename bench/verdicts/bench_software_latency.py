@@ -65,7 +65,7 @@ def bench_text() -> str:
     section["nodes"], section["producers"] = nodes, producers
     section["clocks"] = {name: section["clocks"][name] for name in ("host", "linux-rt")}
     section["targets"] = {"linux-rt": section["targets"]["linux-rt"]}
-    for key in ("time_server", "impairment", "oscilloscopes", "topology"):
+    for key in ("time_server", "oscilloscopes", "topology"):
         section.pop(key, None)
     document["targets"] = {"linux-rt": document["targets"]["linux-rt"]}
     return yaml.safe_dump(document)

@@ -21,6 +21,8 @@ from bench.lab.compiler import compile_c
 from hw.bench import TargetSpec
 from hw.drivers.ssh import REMOTE_TOOLS
 from hw.errors import MeasurementError
+from hw.path_settings import PathSettings, RandomLoss, RealisedPath
+from hw.paths import producer_path, producer_paths
 from hw.protocols import Job
 from hw.session import Bench
 from resources.daq_replay.pattern import Pattern
@@ -174,20 +176,20 @@ def _none(_site: Site, _drawn: Parameters) -> Generator[Injection]:
 class _Netem(Injection):
     """A path through the impairment node, whose queue counts what it does."""
 
-    def __init__(self, site: Site, loses: bool, producers: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, site: Site, set_up: RealisedPath, loses: bool, producers: tuple[int, ...] = ()
+    ) -> None:
         self._site = site
+        self._set_up = set_up
         self._loses = loses
         self.producers = producers
 
     def confirm(self, replays: int) -> dict[str, int]:  # noqa: ARG002
-        spec = self._site.bench.spec.impairment
-        assert spec is not None
-        text = (
-            self._site.bench.node(spec.node).run(["tc", "-s", "qdisc", "show", "dev", spec.interface]).stdout
-        )
-        seen = queue_counts(text)
+        set_up = self._set_up
+        show = ["tc", "-s", "qdisc", "show", "dev", set_up.interface]
+        seen = queue_counts(self._site.bench.node(set_up.node).run(show).stdout)
         if not seen["packets"] or (self._loses and not seen["dropped"]):
-            raise MeasurementError(f"not injected: netem on {spec.interface} has counted {seen}")
+            raise MeasurementError(f"not injected: netem on {set_up.interface} has counted {seen}")
         return seen
 
 
@@ -205,16 +207,15 @@ def queue_counts(text: str) -> dict[str, int]:
 
 @contextmanager
 def _netem_delay(site: Site, drawn: Parameters) -> Generator[Injection]:
-    impairment = site.bench.impairment()
-    known = [
-        number for number in impairable(site.bench) if number in (site.producers or site.pattern.producers)
-    ]
+    router, paths = site.bench.router(), producer_paths(site.bench.spec, site.target.node)
+    known = [number for number in sorted(paths) if number in (site.producers or site.pattern.producers)]
     delayed = tuple(sorted(Random(drawn["seed"]).sample(known, min(DELAYED_PRODUCERS, 2 * len(known) // 3))))
     try:
-        impairment.apply(delayed, held_us(site.pattern, delayed, drawn["excess_us"]), 0.0)
-        yield _Netem(site, loses=False, producers=delayed)
+        settings = PathSettings(delay_us=held_us(site.pattern, delayed, drawn["excess_us"]))
+        set_up = router.configure({paths[number] for number in delayed}, settings)
+        yield _Netem(site, set_up, loses=False, producers=delayed)
     finally:
-        impairment.clear()
+        router.clear()
 
 
 def held_us(pattern: Pattern, producers: Collection[int], excess_us: int) -> int:
@@ -226,24 +227,19 @@ def held_us(pattern: Pattern, producers: Collection[int], excess_us: int) -> int
     return max(smallest_ns) // 1000 + excess_us
 
 
-def impairable(bench: Bench) -> list[int]:
-    """Return the producers whose links lead through the impairment node."""
-    spec = bench.spec.impairment
-    return sorted(spec.producers if spec is not None and spec.producers else bench.spec.producers)
-
-
 LOSSY_PRODUCERS = (4, 6, 7)
 """Their datagrams have 3, 3 and 2 fragments."""
 
 
 @contextmanager
 def _netem_loss(site: Site, drawn: Parameters) -> Generator[Injection]:
-    impairment = site.bench.impairment()
+    router = site.bench.router()
+    paths = {producer_path(site.bench.spec, number, site.target.node) for number in LOSSY_PRODUCERS}
     try:
-        impairment.apply(LOSSY_PRODUCERS, 0, drawn["loss_permille"] / 10)
-        yield _Netem(site, loses=True)
+        set_up = router.configure(paths, PathSettings(loss=RandomLoss(drawn["loss_permille"] / 10)))
+        yield _Netem(site, set_up, loses=True)
     finally:
-        impairment.clear()
+        router.clear()
 
 
 class _GuestHog(Injection):

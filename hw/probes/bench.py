@@ -14,6 +14,7 @@ from hw.drivers.labgrid_api import service_address
 from hw.errors import BenchError, ConfigError
 from hw.labgrid_file import open_labgrid
 from hw.oscilloscopes import OscilloscopeSpec
+from hw.router import RouterSpec
 from hw.scratch import scratch_folder
 from hw.virtual.prepare import has_guests
 
@@ -64,12 +65,17 @@ def _without(spec: BenchSpec) -> frozenset[str]:
     if spec.virtual is None:
         return frozenset()
     has = {
-        "impairment": spec.impairment is not None,
+        "impairment": spec.router is not None,
         "edges": any(target.edges is not None for target in spec.targets.values()),
         "oscilloscopes": bool(spec.oscilloscopes),
         **dict.fromkeys(("qemu", "accelerator"), has_guests(spec)),
     }
     return frozenset(key for key, there in has.items() if not there)
+
+
+def _interfaces(router: RouterSpec) -> str:
+    known = [name for name in router.interfaces if name]
+    return f"{'interface' if len(known) == 1 else 'interfaces'} {', '.join(known)}"
 
 
 def oscilloscope_addresses(specs: dict[str, OscilloscopeSpec]) -> dict[str, tuple[str, int]]:
@@ -118,7 +124,7 @@ def judge_bench(spec: BenchSpec, unreachable: dict[str, str]) -> list[Capability
         judge_topology(spec),
         _judge_part(
             "impairment",
-            spec.impairment and f"netem on {spec.impairment.node}, interface {spec.impairment.interface}",
+            spec.router and f"netem on {spec.router.node}, {_interfaces(spec.router)}",
             "no known delay or loss can be put on a link",
         ),
         _judge_part(

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from hw.path_settings import PathSettings
+from hw.paths import time_server_path
 from reports.clock_sync.trial import ClockTrial, Lock, write_trial
 from reports.requirements import Requirement
 from resources.clock_sync.lab import ClockLab
@@ -35,21 +37,22 @@ def asymmetry_trials(
         Pairs of trials, without and with it.
     """
     lab.end_kept()
-    impairment = lab.bench.impairment()
+    router = lab.bench.router()
+    path = time_server_path(lab.bench.spec, lab.target.node)
     folder = lab.folder / f"{requirement.of}-asymmetry"
     delays_us = (0, asymmetry_us)
     trials: dict[tuple[int, int], ClockTrial] = {}
     turns = [(number, delay_us) for number in range(lab.times.alternations) for delay_us in delays_us]
     try:
         for number, delay_us in turns:
-            impairment.apply_to_time_server(delay_us)
+            router.configure([path], PathSettings(delay_us=delay_us))
             place = folder / f"pair-{number + 1}-{delay_us}-us"
             with lab.running(requirement.of, place, ASYMMETRY_INTERVAL_S) as stack:
                 lock = stack.wait_locked(requirement.lock_within_s)
                 stack.keep_running(ASYMMETRY_SETTLING_S)
                 trials[number, delay_us] = _asymmetric(lab, stack, lock, delay_us, place)
     finally:
-        impairment.clear()
+        router.clear()
     return [(trials[n, 0], trials[n, asymmetry_us]) for n in range(lab.times.alternations)]
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hw.errors import MeasurementError
+from hw.paths import time_server_path
 from hw.protocols import READY_S
 from reports.clock_sync.disturbance import Disturbance, Event
 from reports.clock_sync.trial import ClockTrial, Lock
@@ -153,18 +154,19 @@ class ClockDisturber:
             MeasurementError: The stack did not keep its lock.
         """
         path = self.settings.path
-        impairment = self.lab.bench.impairment()
+        router = self.lab.bench.router()
+        server = time_server_path(self.lab.bench.spec, self.lab.target.node)
         folder = self._folder(requirement, "impaired")
         with self._running(requirement) as (stack, _):
             try:
-                impairment.apply_to_time_server(path.delay_us, path.jitter_us, path.loss_percent)
+                router.configure([server], path.settings())
                 lock = stack.wait_locked(requirement.lock_within_s)
                 self.lab.progress(f"{stack.name}: {path.text()}; measuring")
                 facts = replace(self.lab.facts(stack, "impaired", lock), impairment=path.text())
                 settings = TrialSettings(self.settings.impaired_s, sequential=False, two_way=False)
                 trial = self.lab.measured(stack, facts, settings, folder)
             finally:
-                impairment.clear()
+                router.clear()
         return trial, keep_events(trial, [Event(path.text(), 0, lock, "")])
 
     def _folder(self, requirement: Requirement, kind: str) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from hw.path_settings import PathSettings, RandomLoss
 from hw.toml_file import read_toml
 from resources.clock_sync.settings import stacks_of_any_kind
 
@@ -21,6 +22,11 @@ class PathImpairment:
     delay_us: int
     jitter_us: int
     loss_percent: float
+
+    def settings(self) -> PathSettings:
+        """Return it as settings of the bench's router."""
+        loss = RandomLoss(self.loss_percent) if self.loss_percent else None
+        return PathSettings(self.delay_us, self.jitter_us, loss=loss)
 
     def text(self) -> str:
         """Return it in words, for a record's conditions."""

@@ -190,7 +190,7 @@ class DaqReplayLibrary(RequirementScope):
             delay: With its unit, a whole number of microseconds.
         """
         evidence = self._current()
-        if evidence.bench.spec.impairment is None:
+        if evidence.bench.spec.router is None:
             say("no impairment node: the known-delay check is left out")
             return
         profile = evidence.profile

@@ -23,6 +23,9 @@ from statistics import median
 from hw.bench import TargetSpec
 from hw.errors import MeasurementError
 from hw.open_bench import OpenBench
+from hw.path_settings import PathSettings
+from hw.paths import producer_path
+from hw.router import PathDirection
 from reports import Limit, Measurement, Uncertainty, UncertaintyPart, Verdict
 from reports.daq_replay.known_delay import KnownDelay, judge_known_delay
 from reports.record.context import Context, Sample, build_record
@@ -53,9 +56,9 @@ WARMUP_MS = 3000
 class _Sections:
     """The sections of a replay: who changes the delay between them notes when each began and ended."""
 
-    def __init__(self, bench: OpenBench, producer: int, delay_ns: int, section_ms: int) -> None:
-        self._impairment = bench.impairment()
-        self._producer = producer
+    def __init__(self, bench: OpenBench, path: PathDirection, delay_ns: int, section_ms: int) -> None:
+        self._router = bench.router()
+        self._path = path
         self._delays_ns: dict[str, int] = dict(zip(SECTIONS, (0, delay_ns, 0), strict=True))
         self._section_s = section_ms / 1000
         self.utc_ns: dict[str, tuple[int, int]] = {}
@@ -82,11 +85,11 @@ class _Sections:
             self.utc_ns[name] = (begin_ns, time.time_ns() - UNDER_WAY_NS)
 
     def _apply(self, name: str) -> None:
-        self._impairment.apply([self._producer], self._delays_ns[name] // 1000, 0.0)
+        self._router.configure([self._path], PathSettings(delay_us=self._delays_ns[name] // 1000))
 
     def clear(self) -> None:
         """Take the delay away."""
-        self._impairment.clear()
+        self._router.clear()
 
 
 def find_known_delay(
@@ -117,7 +120,8 @@ def find_known_delay(
         CapabilityError: The bench cannot delay this producer, or the stack carries none of its streams.
         MeasurementError: Too few messages came through.
     """
-    sections = _Sections(bench, producer, delay_ns, section_ms)
+    path = producer_path(bench.spec, producer, target.node)
+    sections = _Sections(bench, path, delay_ns, section_ms)
     settings = ReplaySettings(
         pattern=Path(),
         phase="staggered",

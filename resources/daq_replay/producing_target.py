@@ -31,8 +31,8 @@ class ProducingTarget:
         it, and those are producers'.
         """
         own = ProducerSpec(self.number, self.target.node, self.target.test_address)
-        impairment = spec.impairment if spec.virtual is not None else None
-        return replace(spec, producers={**spec.producers, self.number: own}, impairment=impairment)
+        router = spec.router if spec.virtual is not None else None
+        return replace(spec, producers={**spec.producers, self.number: own}, router=router)
 
 
 def producing_target(spec: BenchSpec, target: str, number: int, consumer: str) -> ProducingTarget:

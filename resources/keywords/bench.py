@@ -149,9 +149,9 @@ class BenchLibrary:
         spec = self.target(target)
         if spec.kind in self._prepared and not self._left:
             return
-        server, impairment = self.bench.spec.time_server, self.bench.spec.impairment
+        server, router = self.bench.spec.time_server, self.bench.spec.router
         others = {
-            "producers": self._producers() | ({impairment.node} if impairment is not None else set[str]()),
+            "producers": self._producers() | ({router.node} if router is not None else set[str]()),
             "time server": {server.node} if server is not None else set[str](),
             "nothing": set[str](),
         }[besides]

@@ -66,7 +66,8 @@ def known_keys(tmp_path: Path, path: tuple[str, ...]) -> set[str]:
     [
         ("## `benchwright`: the project's part", ()),
         *((f"### `{part}`", (part, FIRST)) for part in ["nodes", "clocks", "targets", "producers"]),
-        *((f"### `{part}`", (part,)) for part in ["impairment", "capture", "witness", "virtual"]),
+        *((f"### `{part}`", (part,)) for part in ["capture", "witness", "virtual"]),
+        ("### `router`", ("topology", "router")),
         ("### `oscilloscopes`", OSCILLOSCOPE),
         ("### `signals`", (*OSCILLOSCOPE, "signals", "edge")),
         ("### `limits`", (*OSCILLOSCOPE, "limits")),

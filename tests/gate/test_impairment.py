@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hw.path_settings import PathSettings
+from hw.paths import producer_path, router_of
 from hw.provisioning import Provisioner
 from hw.session import open_bench
 from tests.simulation.trial import PROFILE, TARGET, VIRTUAL_BENCH, Lab
@@ -29,11 +31,11 @@ def test_streams_of_delayed_producers_fail(tmp_path: Path) -> None:
     file.write_text(VIRTUAL_BENCH.read_text().replace("name: virtual\n", "name: gate\n", 1))
     with open_bench(file) as bench:
         target = bench.spec.targets[TARGET]
-        assert bench.spec.impairment is not None
-        bench.power_on([target.node, bench.spec.impairment.node])
+        bench.power_on([target.node, router_of(bench.spec).node])
         Provisioner(bench.node(target.node), target).prepare(tmp_path)
         lab = Lab(bench, tmp_path / "results", producers=(UNTOUCHED, *PRODUCERS), profile=SHORT)
-        bench.impairment().apply(PRODUCERS, DELAY_US, 0.0)
+        paths = [producer_path(bench.spec, number, target.node) for number in PRODUCERS]
+        bench.router().configure(paths, PathSettings(delay_us=DELAY_US))
         told = ""
         for _ in range(ATTEMPTS):  # a bench whose clocks could not be compared has no verdict
             trial = lab.trial()

@@ -14,7 +14,9 @@ from collections.abc import Generator
 
 import pytest
 
-from hw.protocols import Impairment
+from hw.path_settings import PathSettings, RandomLoss
+from hw.paths import producer_path
+from hw.protocols import Router
 from resources.daq_replay.replay import Replay
 from resources.tools.capture import read_packets
 from tests.simulation.trial import TARGET, Lab, Trial, when_quiet
@@ -32,11 +34,16 @@ ONE_TARGET, TWO_TARGETS = (
 
 
 @pytest.fixture(scope="module")
-def impairment(lab: Lab) -> Generator[Impairment]:
-    """Give the impairment node; it stays powered between the tests, and goes out of the way at the end."""
-    node = lab.bench.impairment()
+def router(lab: Lab) -> Generator[Router]:
+    """Give the router; it stays powered between the tests, and goes out of the way at the end."""
+    node = lab.bench.router()
     yield node
     node.clear()
+
+
+def disturb(lab: Lab, router: Router, producers: list[int], settings: PathSettings) -> None:
+    """Treat what these producers send to the target."""
+    router.configure([producer_path(lab.bench.spec, each, lab.target.node) for each in producers], settings)
 
 
 def uncertainty_ns(trial: Trial, stream: int) -> float:
@@ -125,9 +132,7 @@ def test_undisturbed_bench_passes_in_silence(lab: Lab) -> None:
 
 
 @TWO_TARGETS
-def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
-    lab: Lab, impairment: Impairment
-) -> None:
+def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(lab: Lab, router: Router) -> None:
     """Two producers are delayed: consumer and a capture that knows nothing of it name the same streams."""
     producers, needed = [2, 3], {23, 33}
 
@@ -138,12 +143,12 @@ def test_exactly_the_streams_fail_that_a_delay_of_15_ms_pushes_over_budget(
         assert not differ, trial.told(differ)
         assert {stream // 10 for stream in late - trial.explained} == {*producers}, trial.told(late)
 
-    impairment.apply(producers, 15_000, 0.0)
+    disturb(lab, router, producers, PathSettings(delay_us=15_000))
     when_quiet(lab.trial, assert_no_wrong_pass, exactly)
 
 
 @ONE_TARGET
-def test_delay_of_a_whole_budget_never_passes(lab: Lab, impairment: Impairment) -> None:
+def test_delay_of_a_whole_budget_never_passes(lab: Lab, router: Router) -> None:
     """+9.9 ms: what little is left of 10 ms does not hold; the streams with larger budgets still pass."""
     producer, budget_ns = 3, 10_000_000
 
@@ -162,12 +167,12 @@ def test_delay_of_a_whole_budget_never_passes(lab: Lab, impairment: Impairment) 
         in_time = trial.streams("pass") | trial.explained
         assert others <= in_time, trial.told(others - in_time)
 
-    impairment.apply([producer], 9_900, 0.0)
+    disturb(lab, router, [producer], PathSettings(delay_us=9_900))
     when_quiet(lab.trial, never_passes, others_pass)
 
 
 @ONE_TARGET
-def test_loss_fails_the_datagrams(lab: Lab, impairment: Impairment) -> None:
+def test_loss_fails_the_datagrams(lab: Lab, router: Router) -> None:
     """2 % loss: each UDP stream that lost a message fails, by as many messages as the link did not carry."""
     # Datagrams of 3, 3 and 2 fragments: 210 of them lose nothing once in 10^5 runs.
     producers = [4, 6, 7]
@@ -192,5 +197,5 @@ def test_loss_fails_the_datagrams(lab: Lab, impairment: Impairment) -> None:
         in_time = trial.streams("pass") | trial.explained
         assert others <= in_time, trial.told(others - in_time)
 
-    impairment.apply(producers, 0, 2.0)
+    disturb(lab, router, producers, PathSettings(loss=RandomLoss(2.0)))
     when_quiet(lab.trial, lost_is_failed, exactly)

@@ -13,8 +13,11 @@ from typing import Any, cast
 
 import pytest
 
+from hw.bench import load_bench
 from hw.errors import MeasurementError
+from hw.path_settings import PathSettings, RandomLoss
 from hw.protocols import READY_S
+from hw.router import PathDirection
 from reports.clock_sync.disturbance import load_disturbance
 from reports.clock_sync.trial import ClockTrial, Lock, TrialFacts, load_trial, write_trial
 from resources.clock_sync import disturbed_trial
@@ -27,6 +30,7 @@ from resources.clock_sync.lock import RateGoal
 from resources.clock_sync.settings import ClockSettings, StackSpec, load_stack
 from tests.reports.sample_clock import compare_answer, offset_requirement, write_clock_trial
 
+SPEC = load_bench(Path(__file__).parents[3] / "hw" / "benches" / "virtual.yaml")
 LEADER = "525415.fffe.bf1175"
 TEMPLATES = Path(__file__).resolve().parents[3] / "targets" / "linux-rt" / "clock"
 CHRONY = offset_requirement("CLK-CHRONY", "chrony", limit_ns=2_000_000, lock_within_s=90)
@@ -109,11 +113,13 @@ def _tool(_node: str, tool: str) -> str:
 
 
 @dataclass
-class _Impairment:
+class _Router:
     did: list[str]
 
-    def apply_to_time_server(self, *values: float) -> None:
-        self.did.append(f"impair {values}")
+    def configure(self, paths: list[PathDirection], settings: PathSettings) -> None:
+        assert paths == [PathDirection("grandmaster", "switch")]
+        assert isinstance(settings.loss, RandomLoss)
+        self.did.append(f"impair {(settings.delay_us, settings.jitter_us, settings.loss.percent)}")
 
     def clear(self) -> None:
         self.did.append("clear")
@@ -146,7 +152,7 @@ class _Lab:
 
     @property
     def bench(self) -> Any:
-        return SimpleNamespace(impairment=lambda: _Impairment(self.did), node=self._node, tool=_tool)
+        return SimpleNamespace(spec=SPEC, router=lambda: _Router(self.did), node=self._node, tool=_tool)
 
     @property
     def target(self) -> Any:

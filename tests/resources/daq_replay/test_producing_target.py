@@ -56,7 +56,7 @@ def test_the_target_has_the_producers_place_in_a_view_only() -> None:
 
 def test_a_real_impairment_node_is_not_on_the_targets_link() -> None:
     real = replace(SPEC, virtual=None)
-    assert producing_target(real, "embedded", 11, "linux-rt").in_place(real).impairment is None
+    assert producing_target(real, "embedded", 11, "linux-rt").in_place(real).router is None
 
 
 @pytest.mark.parametrize(
