@@ -31,10 +31,10 @@ from resources.daq_replay.plan import ReplaySettings, new_nonce, write_plan
 from resources.daq_replay.stack_used import SYSTEMS_OWN, StartedProgram, write_stack_used
 from resources.network_stack import BOTH, NetworkStack
 from resources.network_stack_ends import counters, frame_bytes
-from resources.timeline.kernel_recorder import SCHEDULING, KernelEvents, KernelRecorder, kernel_recorded
 from resources.tools.capture import capture_file, start_capture
 from resources.tools.experiment import DONE, INVALID, Experiment, silence
 from resources.tools.fetched import fetch_known
+from resources.tools.kernel_recorder import SCHEDULING, KernelEvents, KernelRecorder, kernel_recorded
 from resources.tools.witness import start_target_witness, start_witness
 
 Progress = Callable[[str], None]

@@ -16,13 +16,8 @@ from hw.bench import BenchSpec, load_bench
 from hw.errors import ConfigError
 from hw.fields import Fields
 from hw.toml_file import read_toml
-from resources.experiment.components import (
-    BROUGHT,
-    ExperimentNode,
-    ExperimentSpec,
-    read_experiment,
-    read_nodes,
-)
+from resources.experiment.component_file import read_experiment, read_nodes
+from resources.experiment.components import BROUGHT, ExperimentNode, ExperimentSpec
 from resources.experiment.points import Point, points_of
 from resources.experiment.substitution import Scalar, is_scalar, substituted, text_of
 from resources.experiment.toml_text import line_of, toml_text
@@ -74,12 +69,14 @@ class ExperimentFile:
         return self.at(self.points[0])
 
     def commands(self) -> dict[str, tuple[str, ...]]:
-        """Return the words of each component's command; names of axes stand in them."""
+        """Return the words of each program's command; names of axes stand in them."""
         addresses = _addresses(self.table, self.bench, "")
         components = substituted(self.table["components"], addresses, lambda _name: True)
         return {
-            name: tuple(map(text_of, next(each[key] for key in COMMANDS if key in each)))
+            name: tuple(map(text_of, each[key]))
             for name, each in components.items()
+            for key in COMMANDS
+            if key in each
         }
 
 

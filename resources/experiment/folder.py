@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hw.errors import BenchError, ConfigError
+from resources.experiment.components import ProgramComponent
 from resources.experiment.experiment_file import ExperimentFile, read_experiment_file
 from resources.experiment.plan import plan_text
 from resources.experiment.points import Point
@@ -132,7 +133,7 @@ def _brought(experiment: ExperimentFile) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for point in experiment.points:
         for component in experiment.at(point).components.values():
-            for name in component.brought:
+            for name in component.brought if isinstance(component, ProgramComponent) else ():
                 file = experiment.folder / name
                 if not file.is_file():
                     raise ConfigError(f"components.{component.name}: {name}: no file {file}")

@@ -6,9 +6,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from resources.experiment.components import BROUGHT, Component, ExperimentSpec, Phase, Task
+from resources.experiment.components import Component, ExperimentSpec, Phase, ProgramComponent, Task
 from resources.experiment.experiment_file import ExperimentFile
 from resources.experiment.points import Order
 
@@ -47,7 +46,10 @@ def plan_text(experiment: ExperimentFile) -> str:
 
 def _with_names(spec: ExperimentSpec, commands: Mapping[str, tuple[str, ...]]) -> ExperimentSpec:
     """Return what is done, names of axes in its commands: often one for all points."""
-    components = {name: replace(each, command=commands[name]) for name, each in spec.components.items()}
+    components = {
+        name: replace(each, command=commands[name]) if isinstance(each, ProgramComponent) else each
+        for name, each in spec.components.items()
+    }
     return replace(spec, components=components)
 
 
@@ -80,7 +82,8 @@ def _phase(number: int, phase: Phase, components: Mapping[str, Component]) -> li
     lines = [f"  {number} {phase.name}, at most {_duration(phase.deadline_s)}"]
     for task in phase.tasks:
         component = components[task.component]
-        lines.append(f"      {task.component} on {component.node}: {_task(task, component)}")
+        where = f" on {component.node}" if component.node else ""
+        lines.append(f"      {task.component}{where}: {_task(task, component)}")
     return lines
 
 
@@ -92,17 +95,8 @@ def _task(task: Task, component: Component) -> str:
         said += f" until |{task.until.key}| is at most {task.until.at_most:g}"
         said += f", every {task.until.every_s:g} s" if task.until.every_s else ""
     if {"start", "run"} & {*task.actions}:
-        said += f": {command_words(component)}, ready {component.ready}"
+        said += f": {component.words}"
     return said
-
-
-def command_words(component: Component) -> str:
-    """Return a component's command line; a file that is brought stands there by its name alone."""
-    words = [
-        BROUGHT + Path(word.removeprefix(BROUGHT)).name if word.startswith(BROUGHT) else word
-        for word in component.command
-    ]
-    return shlex.join([*([component.tool] if component.tool else []), *words])
 
 
 def _duration(duration_s: float) -> str:

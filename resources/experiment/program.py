@@ -14,7 +14,7 @@ from hw.answers import tail
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.open_bench import Nodes
 from hw.protocols import Conversation
-from resources.experiment.components import BROUGHT, RUN, START, STOP, WAIT, Component, Task
+from resources.experiment.components import BROUGHT, RUN, START, STOP, WAIT, ProgramComponent, Task
 from resources.tools.experiment import last_result
 from resources.tools.fetched import plain_names
 
@@ -29,7 +29,7 @@ class Program:
     """A component of an experiment at one point."""
 
     def __init__(
-        self, component: Component, node: str, bench: Nodes, files: Path, folder: Path, mark: str
+        self, component: ProgramComponent, node: str, bench: Nodes, files: Path, folder: Path, mark: str
     ) -> None:
         """Prepare; nothing is started.
 
@@ -177,6 +177,9 @@ class Program:
             if self._is_abandoned:
                 raise MeasurementError("was ended with the others")
             time.sleep(min(LISTEN_S, max(0.0, end_s - time.monotonic())))
+
+    def finish(self) -> None:
+        """One that still runs is ended: it has nothing more to do."""
 
     def abandon(self) -> None:
         """End its program, whatever it does, without waiting for that."""

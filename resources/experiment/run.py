@@ -19,12 +19,19 @@ from hw.errors import BenchError, BenchwrightError, CapabilityError, Measurement
 from hw.open_bench import PoweredNodes
 from hw.tools import ROOT
 from reports.run.provenance import commit_of
-from resources.experiment.components import COLLECT, ExperimentSpec, Phase, machines_of
+from resources.experiment.components import (
+    COLLECT,
+    ExperimentSpec,
+    PathComponent,
+    Phase,
+    ProgramComponent,
+    machines_of,
+)
 from resources.experiment.experiment_file import ExperimentFile
 from resources.experiment.folder import ExperimentFolder
 from resources.experiment.node_state import NodeState, end_marked, left_behind, state_of
+from resources.experiment.parts import Part, PathPart, RoutedNodes, part_of
 from resources.experiment.points import Point
-from resources.experiment.program import Program
 from resources.tools.experiment import Experiment, PhaseError
 
 ENDING_S = 5.0
@@ -45,7 +52,7 @@ class PointError(BenchwrightError):
 class _ComponentError(Exception):
     """Components that failed in a phase, and why."""
 
-    def __init__(self, phase: str, faults: Sequence[tuple[Program, BenchwrightError]]) -> None:
+    def __init__(self, phase: str, faults: Sequence[tuple[Part, BenchwrightError]]) -> None:
         super().__init__(phase)
         self.phase = phase
         self.faults = faults
@@ -53,8 +60,8 @@ class _ComponentError(Exception):
     def point_fault(self, left: Sequence[str]) -> PointError:
         """Return what is said of it: component, node, phase and the last words, once they were fetched."""
         said = [
-            f"{program.name} on {program.node}, phase {self.phase}: {error}\n{program.last_words()}"
-            for program, error in self.faults
+            f"{part.name} on {part.node}, phase {self.phase}: {error}\n{part.last_words()}"
+            for part, error in self.faults
         ]
         return PointError("\n".join(said), max(error.exit_code for _, error in self.faults), left)
 
@@ -63,7 +70,7 @@ class ExperimentRun:
     """An experiment on an open bench."""
 
     def __init__(
-        self, experiment: ExperimentFile, folder: ExperimentFolder, bench: PoweredNodes, progress: Progress
+        self, experiment: ExperimentFile, folder: ExperimentFolder, bench: RoutedNodes, progress: Progress
     ) -> None:
         """Prepare; nothing is started.
 
@@ -108,7 +115,7 @@ class ExperimentRun:
         for name, each in spec.nodes.items():
             found[f"{name} kernel"] = self._bench.node(each.node).run(["uname", "-sr"]).stdout.strip()
         for name, component in spec.components.items():
-            if component.tool:
+            if isinstance(component, ProgramComponent) and component.tool:
                 node = spec.nodes[component.node].node
                 argv = [self._bench.tool(node, component.tool), "--version"]
                 found[f"{name} {component.tool}"] = self._bench.node(node).run(argv).stdout.strip()
@@ -122,32 +129,45 @@ class ExperimentRun:
         """
         before = self._states()
         count = len(self._experiment.points)
-        for point in points:
-            self._progress(f"point {point.number} of {count}: {point.words}")
-            spec = self._experiment.at(point)
-            with self._folder.point(point) as folder:
-                self._measure(spec, folder, before)
-                self._after(spec, folder)
+        try:
+            for point in points:
+                self._progress(f"point {point.number} of {count}: {point.words}")
+                spec = self._experiment.at(point)
+                with self._folder.point(point) as folder:
+                    self._measure(spec, folder, before)
+                    self._after(spec, folder)
+        finally:
+            components = self._experiment.as_written().components.values()
+            if any(isinstance(each, PathComponent) for each in components):
+                self._bench.router().clear()
 
     def _measure(self, spec: ExperimentSpec, folder: Path, before: Mapping[str, NodeState]) -> None:
-        programs = {
-            name: Program(
-                each, spec.nodes[each.node].node, self._bench, self._folder.files, folder, self._folder.mark
+        fault: BaseException | None = None
+        schedule = _Schedule(folder / "schedule.ndjson")
+        experiment = Experiment(self._bench)
+        parts = {
+            name: part_of(
+                each,
+                spec.nodes[each.node].node if each.node else "",
+                self._bench,
+                experiment,
+                self._folder.files,
+                folder,
+                self._folder.mark,
             )
             for name, each in spec.components.items()
         }
-        fault: BaseException | None = None
-        schedule = _Schedule(folder / "schedule.ndjson")
         try:
-            with Experiment(self._bench) as experiment:
+            with experiment:
                 for phase in spec.phases:
                     self._progress(f"  {phase.name}")
-                    self._go_through(experiment, phase, programs, schedule)
+                    self._go_through(experiment, phase, parts, schedule)
+                _finish(parts)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C, too: nodes are reset, whatever comes
             fault = error  # raised again below
         schedule.begin(COLLECT)
-        lost = self._end(programs)
-        left = self._reset(spec, programs, before)
+        lost = self._end(parts)
+        left = self._reset(spec, parts, before)
         schedule.end(COLLECT)
         if isinstance(fault, _ComponentError):
             raise fault.point_fault([*lost, *left]) from fault
@@ -159,7 +179,7 @@ class ExperimentRun:
             )
 
     def _go_through(
-        self, experiment: Experiment, phase: Phase, programs: Mapping[str, Program], schedule: _Schedule
+        self, experiment: Experiment, phase: Phase, parts: Mapping[str, Part], schedule: _Schedule
     ) -> None:
         """Have every component do its task of a phase."""
 
@@ -173,47 +193,47 @@ class ExperimentRun:
             schedule.end(phase.name, name)
 
         tasks = {
-            task.component: partial(do, task.component, partial(programs[task.component].do, task))
+            task.component: partial(do, task.component, partial(parts[task.component].do, task))
             for task in phase.tasks
         }
-        idle = [program for name, program in programs.items() if name not in tasks]
+        idle = [part for name, part in parts.items() if name not in tasks]
 
-        def told(name: str, error: Exception) -> tuple[Program, BenchwrightError]:
-            program = programs[name]
+        def told(name: str, error: Exception) -> tuple[Part, BenchwrightError]:
+            part = parts[name]
             if isinstance(error, TimeoutError):
-                lacks = f": {program.waits_for}" if program.waits_for else ""
-                return program, MeasurementError(f"not done after {phase.deadline_s:g} s{lacks}")
+                lacks = f": {part.waits_for}" if part.waits_for else ""
+                return part, MeasurementError(f"not done after {phase.deadline_s:g} s{lacks}")
             if not isinstance(error, BenchwrightError):
                 raise error
-            return program, error
+            return part, error
 
         try:
-            experiment.phase(tasks, phase.deadline_s, partial(self._look, idle), partial(_abandon, programs))
+            experiment.phase(tasks, phase.deadline_s, partial(self._look, idle), partial(_abandon, parts))
         except PhaseError as found:
             raise _ComponentError(phase.name, [told(*each) for each in found.faults]) from found
 
-    def _look(self, idle: Sequence[Program]) -> list[tuple[str, Exception]]:
+    def _look(self, idle: Sequence[Part]) -> list[tuple[str, Exception]]:
         """Return who has failed who was asked nothing, or whose node has lost its power."""
         faults: list[tuple[str, Exception]] = []
-        for program in idle:
+        for part in idle:
             try:
-                program.look()
+                part.look()
             except BenchwrightError as error:
-                faults.append((program.name, error))
+                faults.append((part.name, error))
         return faults
 
-    def _end(self, programs: Mapping[str, Program]) -> list[str]:
+    def _end(self, parts: Mapping[str, Part]) -> list[str]:
         """Stop all, and fetch what they have left; return what could not be, in words."""
-        _abandon(programs)
+        _abandon(parts)
         deadline = time.monotonic() + ENDING_S
-        for program in programs.values():
-            program.wait_ended(max(0.0, deadline - time.monotonic()))
+        for part in parts.values():
+            part.wait_ended(max(0.0, deadline - time.monotonic()))
         lost: list[str] = []
-        for program in programs.values():
+        for part in parts.values():
             try:
-                lost += [f"{name} could not be fetched" for name in program.collect()]
+                lost += [f"{name} could not be fetched" for name in part.collect()]
             except (BenchError, OSError) as error:
-                lost.append(f"{program.name} on {program.node}: what it wrote could not be fetched: {error}")
+                lost.append(f"{part.name} on {part.node}: what it wrote could not be fetched: {error}")
         return lost
 
     def _states(self) -> dict[str, NodeState]:
@@ -232,17 +252,23 @@ class ExperimentRun:
         return self._bench.spec.nodes[node].kind is not NodeKind.LABGRID
 
     def _reset(
-        self, spec: ExperimentSpec, programs: Mapping[str, Program], before: Mapping[str, NodeState]
+        self, spec: ExperimentSpec, parts: Mapping[str, Part], before: Mapping[str, NodeState]
     ) -> list[str]:
         """Reset every node, and return what it has that it had not."""
         left: list[str] = []
+        for part in parts.values():
+            if isinstance(part, PathPart):
+                try:
+                    part.reset()
+                except BenchwrightError as error:
+                    left.append(f"{part.name}: its path cannot be reset: {error}")
         for name, each in spec.nodes.items():
             try:
                 node = self._bench.node(each.node)
                 end_marked(node, self._folder.mark)
-                for program in programs.values():
-                    if program.node == each.node:
-                        program.reset()
+                for part in parts.values():
+                    if part.node == each.node:
+                        part.reset()
                 found = left_behind(
                     node, before[each.node], self._work(each.node), shares_machine=self._shares(each.node)
                 )
@@ -309,6 +335,15 @@ class _Schedule:
             file.write(json.dumps(line) + "\n")
 
 
-def _abandon(programs: Mapping[str, Program]) -> None:
-    for program in programs.values():
-        program.abandon()
+def _finish(parts: Mapping[str, Part]) -> None:
+    """Have every component come to its end; raises _ComponentError."""
+    for part in parts.values():
+        try:
+            part.finish()
+        except BenchwrightError as error:
+            raise _ComponentError(COLLECT, [(part, error)]) from error
+
+
+def _abandon(parts: Mapping[str, Part]) -> None:
+    for part in parts.values():
+        part.abandon()

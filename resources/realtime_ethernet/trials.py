@@ -34,9 +34,9 @@ from reports.realtime_ethernet.evidence import (
 )
 from resources.network_stack import NetworkStack
 from resources.realtime_ethernet.settings import SIZE_RANGE_BYTES, MessageTimes
-from resources.timeline.kernel_recorder import SCHEDULING, KernelEvents, kernel_recorded
 from resources.tools.experiment import Experiment
 from resources.tools.jobs import end_job
+from resources.tools.kernel_recorder import SCHEDULING, KernelEvents, kernel_recorded
 from resources.tools.witness import add_witness
 
 TOOL = "bw-rtdip"

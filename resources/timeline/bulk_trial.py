@@ -20,9 +20,9 @@ from reports.timeline.bulk_evidence import (
     BulkTransfer,
     write_bulk,
 )
-from resources.timeline.kernel_recorder import KernelEvents, KernelRecorder, kernel_recorded
 from resources.timeline.recorded_program import collect_recorded, producer_besides, start_recorded
 from resources.tools.experiment import Experiment
+from resources.tools.kernel_recorder import KernelEvents, KernelRecorder, kernel_recorded
 
 PORT = 9641
 POINTS = ("bulk",)

@@ -17,7 +17,7 @@ import pytest
 from hw.errors import BenchError, CapabilityError
 from hw.protocols import CommandResult
 from reports.timeline.kernel_recording import Recording, load_recording
-from resources.timeline.kernel_recorder import SCRIPT, KernelEvents, kernel_recorded
+from resources.tools.kernel_recorder import SCRIPT, KernelEvents, kernel_recorded
 
 EVENTS = "sched/sched_switch", "irq/softirq_entry", "?irq_vectors/*_entry", "?none/*"
 ONE_CPU = KernelEvents(EVENTS, 256, (0,))
@@ -169,7 +169,7 @@ def test_what_a_killed_run_has_left_is_removed(here: Any, tmp_path: Path) -> Non
     """Also where it has left tracefs mounted, and files."""
     script = (
         "import pathlib, sys\n"
-        "from tests.resources.timeline.test_kernel_recorder import ONE_CPU, Here, kernel_recorded\n"
+        "from tests.resources.tools.test_kernel_recorder import ONE_CPU, Here, kernel_recorded\n"
         "folder = pathlib.Path(sys.argv[1])\n"
         "with kernel_recorded(Here(folder, int(sys.argv[2])), ONE_CPU) as recorder:\n"
         "    recorder.end(folder / 'killed.gz')\n"
