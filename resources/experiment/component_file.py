@@ -209,7 +209,7 @@ def _kernel(
         overwrite=table.boolean("overwrite", False),
         name=f"kernel-{name}",
     )
-    return KernelComponent(name, _node(table, nodes), what)
+    return KernelComponent(name, _node(table, nodes), what, table.boolean("optional", False))
 
 
 def _path(name: str, table: Fields, nodes: Mapping[str, ExperimentNode], bench: BenchSpec) -> PathComponent:

@@ -136,15 +136,18 @@ class KernelComponent(Component):
 
     Attributes:
         kernel: Which are recorded.
+        optional: A node that cannot record goes without; why is kept.
     """
 
     kernel: KernelEvents
+    optional: bool = False
 
     @property
     def words(self) -> str:
         """Return the events in words."""
         full = "the newest" if self.kernel.overwrite else "the first"
-        return f"{full} {self.kernel.buffer_kb} KiB a CPU of {', '.join(self.kernel.events)}"
+        said = f"{full} {self.kernel.buffer_kb} KiB a CPU of {', '.join(self.kernel.events)}"
+        return said + (", where the node can" if self.optional else "")
 
 
 @dataclass(frozen=True)

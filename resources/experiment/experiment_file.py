@@ -100,20 +100,32 @@ def _wanted(node: ExperimentNode) -> dict[str, Any]:
     return kernel | ({"tools": list(node.tools)} if node.tools else {})
 
 
-def read_experiment_file(path: Path, bench: Path | None = None) -> ExperimentFile:
+def read_experiment_file(
+    path: Path,
+    bench: Path | BenchSpec | None = None,
+    parameters: Mapping[str, Scalar] | None = None,
+    nodes: Mapping[str, str] | None = None,
+) -> ExperimentFile:
     """Read an experiment and check it at each of its points.
 
     Args:
         path: The file.
-        bench: The bench's file; None: as the experiment says.
+        bench: A bench or its file; None: as the experiment says.
+        parameters: Besides those of the file, or in their place.
+        nodes: The bench's names of nodes that the file does not say.
 
     Raises:
         ConfigError: Names file, line, key and what is allowed.
     """
     sources: dict[Path, str] = {}
     try:
-        table = _resolved(_merged(path, sources, ()), path, bench)
-        spec = load_bench(Path(str(table["bench"])))
+        whole = _merged(path, sources, ())
+        if parameters:
+            _add(whole, {"parameters": dict(parameters)})
+        if nodes:
+            _add(whole, {"nodes": {name: {"node": node} for name, node in nodes.items()}})
+        table = _resolved(whole, path, bench.path if isinstance(bench, BenchSpec) else bench)
+        spec = bench if isinstance(bench, BenchSpec) else load_bench(Path(str(table["bench"])))
         points = points_of(Fields(table, str(path), ""))
         for point in points:
             _at(table, spec, point, str(path))

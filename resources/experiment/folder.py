@@ -97,6 +97,10 @@ class ExperimentFolder:
         """Return the numbers of the points that are complete."""
         return {int(each.name) for each in (self.path / "points").iterdir() if each.name.isdecimal()}
 
+    def complete(self, point: Point) -> Path:
+        """Return the folder of a point that is complete."""
+        return self.path / "points" / f"{point.number:04d}"
+
     @contextmanager
     def point(self, point: Point) -> Generator[Path, None, None]:
         """Give the folder of a point; it counts as complete when the context ends without an error."""
@@ -116,7 +120,7 @@ class ExperimentFolder:
             raise
         try:
             os.sync()
-            here.rename(points / f"{point.number:04d}")
+            here.rename(self.complete(point))
         except OSError as error:
             raise BenchError(f"{here}: cannot be completed: {error}") from error
 

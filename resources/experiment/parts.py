@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
-from hw.errors import MeasurementError
+from hw.errors import CapabilityError, MeasurementError
 from hw.open_bench import PoweredNodes
 from hw.path_schedule import follow
 from hw.path_settings import PathSettings
@@ -187,7 +187,7 @@ class KernelPart(_Part):
     def __init__(self, component: KernelComponent, node: str, bench: RoutedNodes, folder: Path) -> None:
         """Prepare; nothing is recorded."""
         super().__init__(component, node)
-        self._what = component.kernel
+        self._component = component
         self._bench = bench
         self._folder = folder
         self._recorded = ExitStack()
@@ -197,10 +197,18 @@ class KernelPart(_Part):
         """Begin to record, or end it and fetch what was recorded."""
         for action in task.actions:
             if action == START:
-                node = self._bench.node(self.node)
-                self._recorder = self._recorded.enter_context(kernel_recorded(node, self._what))
+                self._begin()
             else:
                 self.finish()
+
+    def _begin(self) -> None:
+        recorded = kernel_recorded(self._bench.node(self.node), self._component.kernel)
+        try:
+            self._recorder = self._recorded.enter_context(recorded)
+        except CapabilityError as error:
+            if not self._component.optional:
+                raise
+            _write(self._folder / f"{self.name}.json", {"refused": str(error)})
 
     def finish(self) -> None:
         """End it, and fetch what was recorded."""

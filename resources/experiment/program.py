@@ -19,7 +19,8 @@ from resources.tools.experiment import last_result
 from resources.tools.fetched import plain_names
 
 SUPERVISOR, RECORDER = "bw-phase", "bw-events"
-LISTEN_S = 0.1
+LISTEN_S = 1.0
+"""One whose node does not answer is given up after it; all others answer, or end, at once."""
 SAID_LINES, SAID_BYTES = 12, 2000
 OWN_FILES = ("out", "err")
 EVENTS = "events"

@@ -39,16 +39,6 @@ ENDING_S = 5.0
 Progress = Callable[[str], None]
 
 
-class PointError(BenchwrightError):
-    """A point came to no end; what there was of it is kept."""
-
-    def __init__(self, words: str, exit_code: int, left: Sequence[str]) -> None:
-        """Say why, with which exit code, and what nodes have that they had not."""
-        super().__init__("\n".join([words, *left]))
-        self.exit_code = exit_code
-        self.left = tuple(left)
-
-
 class _ComponentError(Exception):
     """Components that failed in a phase, and why."""
 
@@ -57,13 +47,14 @@ class _ComponentError(Exception):
         self.phase = phase
         self.faults = faults
 
-    def point_fault(self, left: Sequence[str]) -> PointError:
-        """Return what is said of it: component, node, phase and the last words, once they were fetched."""
+    def in_words(self, left: Sequence[str]) -> BenchwrightError:
+        """Return it with component, node, phase and last words, which were fetched by now."""
         said = [
             f"{part.name} on {part.node}, phase {self.phase}: {error}\n{part.last_words()}"
             for part, error in self.faults
         ]
-        return PointError("\n".join(said), max(error.exit_code for _, error in self.faults), left)
+        worst = max((error for _, error in self.faults), key=lambda error: error.exit_code)
+        return type(worst)("\n".join([*said, *left]))
 
 
 class ExperimentRun:
@@ -125,7 +116,7 @@ class ExperimentRun:
         """Measure points, one after the other.
 
         Raises:
-            PointError: One came to no end. What there was of it is kept, and its nodes were reset.
+            BenchwrightError: One came to no end. What there was of it is kept, and its nodes were reset.
         """
         before = self._states()
         count = len(self._experiment.points)
@@ -170,13 +161,11 @@ class ExperimentRun:
         left = self._reset(spec, parts, before)
         schedule.end(COLLECT)
         if isinstance(fault, _ComponentError):
-            raise fault.point_fault([*lost, *left]) from fault
+            raise fault.in_words([*lost, *left]) from fault
         if fault is not None:
             raise fault
         if lost or left:
-            raise PointError(
-                "a point left what it should not, or not what it should", BenchError.exit_code, [*lost, *left]
-            )
+            raise BenchError("\n".join(["a point is not as it should be", *lost, *left]))
 
     def _go_through(
         self, experiment: Experiment, phase: Phase, parts: Mapping[str, Part], schedule: _Schedule
@@ -292,10 +281,10 @@ class ExperimentRun:
                     check=False,
                 )
             except OSError as error:
-                raise PointError(f"after: {shlex.join(command)}: {error.strerror}", 4, ()) from error
+                raise MeasurementError(f"after: {shlex.join(command)}: {error.strerror}") from error
             if done.returncode != 0:
                 said = (done.stderr or done.stdout).strip()[-500:]
-                raise PointError(f"after: {shlex.join(command)}: exit code {done.returncode}: {said}", 4, ())
+                raise MeasurementError(f"after: {shlex.join(command)}: exit code {done.returncode}: {said}")
 
 
 def reset_nodes(experiment: ExperimentFile, bench: PoweredNodes) -> list[str]:

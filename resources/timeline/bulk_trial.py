@@ -1,39 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bulk data from a producer's node to a target, recorded at both ends by the programs and their kernels.
-
-Of one kernel under both ends, as of network namespaces, each has an instance of tracefs of its own.
-"""
+"""Bulk data from a producer to a target: who takes part in `bulk.toml`, and what it leaves as evidence."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from hw.bench import TargetSpec
-from hw.errors import CapabilityError
-from hw.open_bench import OpenBench
-from reports.timeline.bulk_evidence import (
-    RETRANSMISSION_EVENT,
-    SEGMENT_EVENT,
-    BulkEnd,
-    BulkTransfer,
-    write_bulk,
-)
-from resources.timeline.recorded_program import collect_recorded, producer_besides, start_recorded
-from resources.tools.experiment import Experiment
-from resources.tools.kernel_recorder import KernelEvents, KernelRecorder, kernel_recorded
+from hw.errors import MeasurementError
+from reports.timeline.bulk_evidence import BulkEnd, BulkTransfer, write_bulk
+from resources.experiment.parts import RoutedNodes
+from resources.experiment.procedure import measure_experiment
+from resources.timeline.recorded_program import SUFFIX, producer_besides
 
+EXPERIMENT = Path(__file__).with_name("bulk.toml")
 PORT = 9641
-POINTS = ("bulk",)
-KERNEL = "-kernel.gz"
-TIMEOUT_MS = 10_000
 SLOWEST_MBIT = 4
 """Of an emulated machine on a busy one."""
 ENDING_S = 60.0
-SEGMENTS = KernelEvents((SEGMENT_EVENT,), buffer_kb=24_576, name="bulk-segments")
-"""100 MB in segments of 1448 bytes are 70,000 events of 150 bytes, on one CPU or all."""
-RETRANSMISSIONS = KernelEvents((RETRANSMISSION_EVENT,), buffer_kb=1_024, name="bulk-retransmissions")
 
 
 @dataclass(frozen=True)
@@ -45,7 +30,7 @@ class BulkData:
     rate_mbit: int
 
 
-def measure_bulk(bench: OpenBench, target: TargetSpec, data: BulkData, folder: Path) -> BulkTransfer:
+def measure_bulk(bench: RoutedNodes, target: TargetSpec, data: BulkData, folder: Path) -> BulkTransfer:
     """Send bulk data from a producer's node to the target, and write the evidence.
 
     Args:
@@ -61,50 +46,44 @@ def measure_bulk(bench: OpenBench, target: TargetSpec, data: BulkData, folder: P
     """
     folder.mkdir(parents=True, exist_ok=True)
     producer = producer_besides(bench.spec, target, "data")
-    sender, receiver = producer.node, target.node
-    bench.power_on([sender, receiver])
-    kernels = {"receiver": f"receiver{KERNEL}", "sender": f"sender{KERNEL}"}
-    with ExitStack() as recorded:
-        recorders, refused = _recorders(recorded, bench, sender, receiver)
-        with Experiment(bench) as experiment:
-            place, timeout = f"{target.test_address}:{PORT}", ["--timeout-ms", str(TIMEOUT_MS)]
-            serve = ["bulk", "--serve", place, *timeout]
-            receiving = start_recorded(experiment, "receiver", receiver, POINTS, serve, folder)
-            send = ["bulk", "--peer", place, *timeout, "--bytes", str(data.bytes)]
-            send += ["--block-bytes", str(data.block_bytes), "--rate-mbit", str(data.rate_mbit)]
-            sending = start_recorded(experiment, "sender", sender, POINTS, send, folder)
-            within_s = data.bytes * 8 / 1e6 / min(data.rate_mbit or SLOWEST_MBIT, SLOWEST_MBIT) + ENDING_S
-            files = {
-                "sender": collect_recorded(experiment, sending, within_s, folder),
-                "receiver": collect_recorded(experiment, receiving, ENDING_S, folder),
-            }
-        for name, recorder in recorders.items():
-            recorder.end(folder / kernels[name])
-    ends = [
-        BulkEnd(node, address, *files[name], kernels[name] if not refused else None)
-        for name, node, address in (
-            ("sender", sender, producer.address),
-            ("receiver", receiver, target.test_address),
-        )
-    ]
+    nodes = {"sender": producer.node, "receiver": target.node}
+    slowest_mbit = min(data.rate_mbit or SLOWEST_MBIT, SLOWEST_MBIT)
+    parameters = {
+        "port": PORT,
+        "bytes": data.bytes,
+        "block_bytes": data.block_bytes,
+        "rate_mbit": data.rate_mbit,
+        "send_s": data.bytes * 8 / 1e6 / slowest_mbit + ENDING_S,
+    }
+    point = measure_experiment(bench, EXPERIMENT, nodes, parameters, folder)
+    said = {name: json.loads((point / f"{name}-kernel.json").read_text()) for name in nodes}
+    refused = "; ".join(each["refused"] for each in said.values() if "refused" in each)
+    ends = {
+        name: _end(name, node, address, point, folder, is_recorded=not refused)
+        for (name, node), address in zip(nodes.items(), (producer.address, target.test_address), strict=True)
+    }
     found = BulkTransfer(
-        target.kind, ends[0], ends[1], PORT, data.bytes, data.block_bytes, data.rate_mbit, refused
+        target.kind,
+        ends["sender"],
+        ends["receiver"],
+        PORT,
+        data.bytes,
+        data.block_bytes,
+        data.rate_mbit,
+        refused,
     )
     write_bulk(folder, found)
     return found
 
 
-def _recorders(
-    recorded: ExitStack, bench: OpenBench, sender: str, receiver: str
-) -> tuple[dict[str, KernelRecorder], str]:
-    """Begin to record both kernels; where one refuses, say why, and record neither."""
-    found: dict[str, KernelRecorder] = {}
-    try:
-        for name, node, what in (
-            ("receiver", receiver, SEGMENTS),
-            ("sender", sender, RETRANSMISSIONS),
-        ):
-            found[name] = recorded.enter_context(kernel_recorded(bench.node(node), what))
-    except CapabilityError as error:
-        return {}, str(error)
-    return found, ""
+def _end(name: str, node: str, address: str, point: Path, folder: Path, *, is_recorded: bool) -> BulkEnd:
+    """Move what an end has left to the evidence, and return their names there."""
+    streams = list(point.glob(f"{name}-*{SUFFIX}"))
+    if len(streams) != 1:
+        raise MeasurementError(f"{node}: bw-events has left {len(streams)} streams, not one")
+    answer, stream, kernel = f"{name}.ndjson", f"{name}{SUFFIX}", f"{name}-kernel.gz"
+    (point / f"{name}.out").rename(folder / answer)
+    streams[0].rename(folder / stream)
+    if is_recorded:
+        (point / f"{name}-kernel-kernel.gz").rename(folder / kernel)
+    return BulkEnd(node, address, answer, stream, kernel if is_recorded else None)

@@ -81,6 +81,7 @@ def bad_values() -> dict[Steps, list[Any]]:
         ("components", "kernel", "kernel"): [1, True, {}, "x", [], [1]],
         ("components", "kernel", "buffer_kb"): no_integer(4, 1_000_000),
         ("components", "kernel", "overwrite"): [1, "x", [], {}],
+        ("components", "kernel", "optional"): [1, "x", [], {}],
         ("components", "load", "load", "block_bytes"): ["9", -1, 2**63],
         ("phases", 0, "tasks", "load"): ["wait", "run", "work"],
         ("components", "tool", "arguments"): NO_WORDS,
