@@ -5,6 +5,7 @@ check   read the file, with all that it includes, at each of its points; nothing
 plan    print who does what when, and how long it takes at most
 run     open the bench and measure all points; a new folder keeps file, plan, versions and data
 resume  go on in the folder of an experiment that was broken off, at its next point
+page    write the page of a folder again: schedule, conditions asked and achieved
 reset   undo what an experiment that was killed has left on the bench
 
 Exit codes: 0 done; 2 bad input; 3 the bench lacks something; 4 a component failed, a threshold was not
@@ -92,13 +93,33 @@ def _measure(experiment: ExperimentFile, folder: ExperimentFolder) -> None:
     if not points:
         print(f"{folder.path}: all {len(experiment.points)} points are complete")
         return
-    with _ended_in_order(), open_bench(Path(str(experiment.table["bench"]))) as bench:
-        run = ExperimentRun(experiment, folder, bench, _say)
-        run.power_on()
-        for line in folder.keep_versions(run.versions()):
-            _say(f"changed since the experiment began: {line}")
-        run.measure(points)
-    print(f"{folder.path}: {len(experiment.points)} points")
+    try:
+        with _ended_in_order(), open_bench(Path(str(experiment.table["bench"]))) as bench:
+            run = ExperimentRun(experiment, folder, bench, _say)
+            run.power_on()
+            for line in folder.keep_versions(run.versions()):
+                _say(f"changed since the experiment began: {line}")
+            run.measure(points)
+    finally:
+        page = _write_page(folder.path)
+    print(f"{folder.path}: {len(experiment.points)} points\n{page}")
+
+
+def _write_page(folder: Path) -> str:
+    """Write the page of what there is; it never hides why there is no more."""
+    from reports.errors import ReportError
+    from reports.experiments.page import write_experiment_page
+
+    try:
+        return str(write_experiment_page(folder))
+    except (ReportError, OSError) as error:
+        return f"no page: {error}"
+
+
+def _page(given: argparse.Namespace) -> None:
+    if given.file.name != EXPERIMENT:
+        raise ConfigError(f"{given.file}: must be the {EXPERIMENT} of a folder that `run` has made")
+    print(_write_page(given.file.parent))
 
 
 def _reset(given: argparse.Namespace) -> None:
@@ -116,6 +137,7 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace], None], str]] = {
     "plan": (_plan, "print who does what when, and how long it takes at most"),
     "run": (_run, "measure all points, into a new folder"),
     "resume": (_resume, "go on in the folder of an experiment that was broken off"),
+    "page": (_page, "write the page of a folder again"),
     "reset": (_reset, "undo what an experiment that was killed has left on the bench"),
 }
 

@@ -253,7 +253,11 @@ class PathPart(_Part):
             self._is_set = True
             schedule = component.schedule if action == RUN else component.schedule[:1]
             changes = follow(self._bench.router(), [component.path], schedule, component.flows, self._sleep)
-            _write(self._folder / f"{self.name}.json", {"changes": [asdict(each) for each in changes]})
+            said = [
+                {**asdict(change), "asked": asdict(asked)}
+                for change, (_, asked) in zip(changes, schedule, strict=True)
+            ]
+            _write(self._folder / f"{self.name}.json", {"changes": said})
 
     def _sleep(self, duration_s: float) -> None:
         if self._abandoned.wait(duration_s):

@@ -153,6 +153,7 @@ class ExperimentRun:
                 for phase in spec.phases:
                     self._progress(f"  {phase.name}")
                     self._go_through(experiment, phase, parts, schedule)
+                schedule.begin(COLLECT)
                 _finish(parts)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C, too: nodes are reset, whatever comes
             fault = error  # raised again below
