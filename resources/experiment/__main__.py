@@ -91,6 +91,8 @@ def _measure(experiment: ExperimentFile, folder: ExperimentFolder) -> None:
     done = folder.done()
     points = [point for point in experiment.points if point.number not in done]
     if not points:
+        with open_bench(Path(str(experiment.table["bench"]))):
+            pass  # the controller may have been killed behind its last point: that is undone
         print(f"{folder.path}: all {len(experiment.points)} points are complete")
         return
     try:

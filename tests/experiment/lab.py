@@ -146,7 +146,12 @@ def run(*words: str | Path, small_disk: bool = False) -> subprocess.CompletedPro
 def run_and_signal(number: signal.Signals, phase: str, *words: str | Path) -> tuple[int, str]:
     """Run the command, send it a signal when a phase begins; return its exit code and what it said."""
     process = subprocess.Popen(
-        command(*words), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        # Under nohup tests ignore SIGHUP, and so would what they start.
+        ["env", "--default-signal", *command(*words)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     assert process.stdout is not None
     said = ""

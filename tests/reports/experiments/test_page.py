@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
                 "load": {"kind": "cpu", "node": "p01", "processors": 0},
                 "over_s": 2.5,
                 "cpu_s": known,
-                **{name: nobody for name in ("written_bytes", "sent_bit_s", "received_bit_s")},
+                **dict.fromkeys(("written_bytes", "sent_bit_s", "received_bit_s"), nobody),
                 **{name: {"value": 12345, "source": "x"} for name in ("forks", "context_switches")},
             }
         )
