@@ -54,6 +54,7 @@ AREAS = (
     "clocks",
     "edges",
     "undo",
+    "experiments",
     "provisioning",
     "C sender",
     "C receiver",
