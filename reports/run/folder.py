@@ -195,6 +195,7 @@ class RunFolder:
     def update(
         self,
         *,
+        bench: str | None = None,
         simulated: bool | None = None,
         commit: str | None = None,
         host: Mapping[str, Any] | None = None,
@@ -214,6 +215,7 @@ class RunFolder:
         self._write(
             dataclasses.replace(
                 old,
+                bench=old.bench if bench is None else bench,
                 simulated=old.simulated if simulated is None else simulated,
                 commit=commit or old.commit,
                 host={**old.host, **(host or {})},

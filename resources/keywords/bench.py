@@ -115,6 +115,7 @@ class BenchLibrary:
         self._file = bench
         spec = self._bench.spec
         current_run().update(
+            bench=spec.name,
             simulated=spec.simulated,
             host={
                 "bench_file": str(spec.path),

@@ -154,7 +154,8 @@ def test_a_full_disk_is_named_and_leaves_whole_lines_only(run: RunFolder, tmp_pa
 def test_facts_join_and_attempts_are_numbered(tmp_path: Path):
     run = RunFolder.create(tmp_path, "virtual", "ci")
     run.update(target={"kernel": "6.12"}, tools={"a": "1"})
-    run.update(target={"nic": "igb"}, simulated=True)
+    run.update(target={"nic": "igb"}, simulated=True, bench="site-1")
+    assert run.manifest.bench == "site-1", "its own name, not that of its file"
     assert [
         run.add_attempt("daq_replay", "inconclusive", "not quiet"),
         run.add_attempt("daq_replay", "pass"),
