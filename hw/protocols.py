@@ -91,6 +91,10 @@ class Node(Protocol):
         """False once the bench knows, without asking the node, that it has lost its power."""
         ...
 
+    def is_reached(self) -> bool:
+        """Tell whether it answers now; False where its connection is gone."""
+        ...
+
     def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         """Run a command to its end.
 

@@ -90,6 +90,10 @@ class LocalNode:
         self.work_folder = str(work_folder)
         self._prefix = ["ip", "netns", "exec", namespace] if namespace else []
 
+    def is_reached(self) -> bool:
+        """Tell that it answers: it is this machine."""
+        return True
+
     def run(self, argv: Sequence[str], timeout_s: float = 30.0, check: bool = True) -> CommandResult:
         """Run a command to its end."""
         command = [*self._prefix, *argv]

@@ -15,15 +15,16 @@ reached, or Ctrl-C; 5 the bench is at fault, or a node is not as it was. See doc
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from hw.errors import BenchwrightError, ConfigError, MeasurementError
+from hw.errors import BenchError, BenchwrightError, ConfigError, MeasurementError
 from resources.experiment.experiment_file import ExperimentFile, read_experiment_file
 from resources.experiment.folder import EXPERIMENT, ExperimentFolder
 from resources.experiment.plan import plan_text
@@ -56,6 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
     except BenchwrightError as error:
         print(f"experiment: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"experiment: {error.filename or given.file}: {error.strerror}", file=sys.stderr)
+        return BenchError.exit_code
     except KeyboardInterrupt:
         print("experiment: broken off; what was measured is kept, the nodes were reset", file=sys.stderr)
         return MeasurementError.exit_code
@@ -96,15 +100,16 @@ def _measure(experiment: ExperimentFile, folder: ExperimentFolder) -> None:
         print(f"{folder.path}: all {len(experiment.points)} points are complete")
         return
     try:
-        with _ended_in_order(), open_bench(Path(str(experiment.table["bench"]))) as bench:
-            run = ExperimentRun(experiment, folder, bench, _say)
+        signals = _Signals()
+        with open_bench(Path(str(experiment.table["bench"]))) as bench:
+            run = ExperimentRun(experiment, folder, bench, _say, signals.deferred)
             run.power_on()
             for line in folder.keep_versions(run.versions()):
                 _say(f"changed since the experiment began: {line}")
             run.measure(points)
     finally:
         page = _write_page(folder.path)
-    print(f"{folder.path}: {len(experiment.points)} points\n{page}")
+    _tell(f"{folder.path}: {len(experiment.points)} points\n{page}")
 
 
 def _write_page(folder: Path) -> str:
@@ -145,28 +150,46 @@ VERBS: dict[str, tuple[Callable[[argparse.Namespace], None], str]] = {
 
 
 def _say(line: str) -> None:
-    with suppress(OSError):  # the terminal may be closed
-        print(f"{time.strftime('%H:%M:%S')} {line}", flush=True)
+    _tell(f"{time.strftime('%H:%M:%S')} {line}")
 
 
-class _ended_in_order:  # noqa: N801 - used as a function
-    """Make the first signal that asks for the end a KeyboardInterrupt; those after it change nothing."""
+def _tell(line: str) -> None:
+    """Print a line where somebody reads: the terminal may be closed, or `head` have seen enough."""
+    try:
+        print(line, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    def __enter__(self) -> None:
-        self._before = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
-        for number, before in self._before.items():
+
+class _Signals:
+    """The first signal that asks for the end is a KeyboardInterrupt; those after it change nothing."""
+
+    def __init__(self) -> None:
+        """Take the signals."""
+        self._is_deferred = self._is_pending = False
+        for number in ENDING_SIGNALS:
             # Who ignores SIGHUP, as under nohup, goes on when the terminal is closed.
-            if not (number == signal.SIGHUP and before is signal.SIG_IGN):
+            if not (number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN):
                 signal.signal(number, self._end)
 
-    def __exit__(self, *_: object) -> None:
-        for number, before in self._before.items():
-            signal.signal(number, before)
+    @contextmanager
+    def deferred(self) -> Generator[None, None, None]:
+        """Have a signal count at the end of the context."""
+        self._is_deferred = True
+        try:
+            yield
+        finally:
+            self._is_deferred = False
+        if self._is_pending:
+            self._is_pending = False
+            raise KeyboardInterrupt
 
-    @staticmethod
-    def _end(_number: int, _frame: FrameType | None) -> None:
+    def _end(self, _number: int, _frame: FrameType | None) -> None:
         for number in ENDING_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+        if self._is_deferred:
+            self._is_pending = True
+            return
         raise KeyboardInterrupt
 
 

@@ -167,8 +167,10 @@ def _program(name: str, table: Fields, nodes: Mapping[str, ExperimentNode]) -> P
     if not tool and not component.command:
         raise ConfigError(f"{table.file}: {table.table}.command: must begin with a program, found nothing")
     for file in component.files:
-        if file.startswith("/") or ".." in file.split("/"):
-            raise ConfigError(f"{table.file}: {table.table}.files: must lie in its folder, found {file!r}")
+        if not file or "/" in file:
+            raise ConfigError(
+                f"{table.file}: {table.table}.files: must be names in its folder, without /, found {file!r}"
+            )
     if component.has_phases and component.points:
         raise ConfigError(f"{table.file}: {table.table}.points: must be left out where ready is phases")
     return component

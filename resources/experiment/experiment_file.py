@@ -19,7 +19,7 @@ from hw.toml_file import read_toml
 from resources.experiment.component_file import read_experiment, read_nodes
 from resources.experiment.components import BROUGHT, ExperimentNode, ExperimentSpec
 from resources.experiment.points import Point, points_of
-from resources.experiment.substitution import Scalar, is_scalar, substituted, text_of
+from resources.experiment.substitution import Scalar, is_scalar, substituted, text_of, unescaped
 from resources.experiment.toml_text import line_of, toml_text
 
 SCHEMA = "benchwright.experiment/1"
@@ -156,6 +156,7 @@ def _merged(path: Path, sources: dict[Path, str], above: tuple[Path, ...]) -> di
     sources[path] = path.read_text(encoding="utf-8-sig")
     if len(sources) > INCLUDES_MAX:
         raise ConfigError(f"include: must be {INCLUDES_MAX} files at most")
+    _name_files(table, path.parent)
     names = table.pop("include", [])
     if not isinstance(names, list) or not all(isinstance(each, str) for each in cast("list[object]", names)):
         raise ConfigError(f"{path}: include: must be a list of texts, found {names!r}")
@@ -167,6 +168,26 @@ def _merged(path: Path, sources: dict[Path, str], above: tuple[Path, ...]) -> di
         _add(whole, _merged(file, sources, (*above, path)))
     _add(whole, table)
     return whole
+
+
+def _name_files(table: Mapping[str, Any], folder: Path) -> None:
+    """Name the files that components bring to nodes from where they lie: beside the file that names them."""
+    components: Any = table.get("components")
+    if not isinstance(components, dict):
+        return
+    for component in cast("dict[str, Any]", components).values():
+        if not isinstance(component, dict):
+            continue
+        for key, begin in ((BRING, ""), *((key, BROUGHT) for key in COMMANDS)):
+            words: Any = cast("dict[str, Any]", component).get(key)
+            if isinstance(words, list):
+                component[key] = [_from(folder, word, begin) for word in cast("list[Any]", words)]
+
+
+def _from(folder: Path, word: Any, begin: str) -> Any:
+    if not isinstance(word, str) or not word.startswith(begin) or "${" in word or word == begin:
+        return word
+    return f"{begin}{folder.absolute() / word.removeprefix(begin)}"
 
 
 def _add(whole: dict[str, Any], more: Mapping[str, Any]) -> None:
@@ -217,7 +238,8 @@ def _table(table: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
 
 def _at(table: Mapping[str, Any], bench: BenchSpec, point: Point, file: str = "") -> ExperimentSpec:
     names = {**point.values, "repeat": point.repeat, **_addresses(table, bench, file)}
-    return read_experiment(Fields(substituted(table, names, lambda _name: False), file, ""), bench)
+    found = unescaped(substituted(table, names, lambda _name: False))
+    return read_experiment(Fields(found, file, ""), bench)
 
 
 def _addresses(table: Mapping[str, Any], bench: BenchSpec, file: str) -> dict[str, Scalar]:

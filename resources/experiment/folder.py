@@ -11,6 +11,7 @@ points/0002.1/     of one that was broken off, the first time
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -48,9 +49,8 @@ class ExperimentFolder:
             ConfigError: It is there already, or a file that a command brings is not.
         """
         if path.exists():
-            raise ConfigError(
-                f"--output {path}: must be a new folder; `resume {path / EXPERIMENT}` goes on with it"
-            )
+            on = f"; `resume {path / EXPERIMENT}` goes on with it" if (path / EXPERIMENT).exists() else ""
+            raise ConfigError(f"--output {path}: must be a new folder{on}")
         brought = _brought(experiment)
         path.mkdir(parents=True)
         folder = cls(path, secrets.token_hex(8))
@@ -60,7 +60,7 @@ class ExperimentFolder:
         (path / "points").mkdir()
         (path / EXPERIMENT).write_text(experiment.text(), encoding="utf-8")
         (path / PLAN).write_text(plan_text(experiment), encoding="utf-8")
-        _replace(path / IDENTITY, {"mark": folder.mark})
+        _replace(path / IDENTITY, {"mark": folder.mark, "sha256": folder.hashes()})
         return folder
 
     @classmethod
@@ -77,8 +77,19 @@ class ExperimentFolder:
             raise ConfigError(
                 f"{path / EXPERIMENT}: its plan must be that of {PLAN} beside it; begin anew with `run`"
             )
-        mark: Any = json.loads((path / IDENTITY).read_text())["mark"]
-        return cls(path, str(mark)), experiment
+        identity: Any = json.loads((path / IDENTITY).read_text())
+        folder = cls(path, str(identity["mark"]))
+        for name, digest in folder.hashes().items():
+            if identity["sha256"].get(name) != digest:
+                raise ConfigError(
+                    f"{folder.files / name}: must be as when the experiment began; begin anew with `run`"
+                )
+        return folder, experiment
+
+    def hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of each file that commands bring to nodes."""
+        files = sorted(self.files.iterdir())
+        return {each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in files}
 
     def keep_versions(self, versions: Mapping[str, str]) -> list[str]:
         """Keep versions the first time; return in words what has changed since."""

@@ -7,27 +7,35 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from hw.protocols import Node
 
 SETTLE_S = 5.0
 LOOK_S = 0.2
 MARK = "BENCHWRIGHT_EXPERIMENT"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""Of this machine: a node that has it is a part of it."""
+KINDS = ("addresses", "links", "routes", "rules", "neighbours", "qdiscs", "namespaces", "traces", "files")
 _SECTION = "#section "
 _SCRIPT = r"""
 own=$$
 say() { echo "#section $1"; }
+say boot; cat /proc/sys/kernel/random/boot_id
 say namespace; readlink /proc/self/ns/net
 say networks; ls -l /proc/[0-9]*/ns/net 2>/dev/null
 say programs; ls -l /proc/[0-9]*/exe 2>/dev/null
 say processes; cat /proc/[0-9]*/stat 2>/dev/null
 say own; echo $own
 say addresses; ip -o address show 2>/dev/null
+say links; ip -o link show 2>/dev/null
 say routes; ip route show table all 2>/dev/null
+say rules; ip rule show 2>/dev/null
+say neighbours; ip neighbour show nud permanent 2>/dev/null
 say qdiscs; tc qdisc show 2>/dev/null
 say namespaces; ls /run/netns 2>/dev/null
 say traces; ls /sys/kernel/tracing/instances 2>/dev/null
-say files; ls -d "$1"/experiment-* /dev/shm/bw-events-* 2>/dev/null
+say files; ls -d "$1"/experiment-* /tmp/* /var/tmp/* /dev/shm/* 2>/dev/null
 true
 """
 _KILL = r"""
@@ -38,13 +46,13 @@ done
 if [ -n "$2" ]; then rm -rf "$2"/experiment-*; fi
 true
 """
-_CHANGES = re.compile(r"\s*(valid_lft|preferred_lft|direct_packets_stat) \S+|\\")
+_CHANGES = re.compile(r"\s*(valid_lft|preferred_lft|direct_packets_stat) \S+|\\|\bexpires \S+")
 """What changes by itself, in the words of `ip` and `tc`."""
 
 
 @dataclass(frozen=True)
 class NodeState:
-    """What was found, by kind: processes, addresses, routes, qdiscs, namespaces, traces, files."""
+    """What was found, by kind: one of KINDS, or processes."""
 
     found: Mapping[str, frozenset[str]]
 
@@ -59,32 +67,28 @@ class NodeState:
         return said
 
 
-def state_of(node: Node, work_folder: str, *, shares_machine: bool) -> NodeState:
+def state_of(node: Node) -> NodeState:
     """Ask a node what there is.
 
-    Args:
-        node: It is on.
-        work_folder: Where the folders of its programs are.
-        shares_machine: Whether namespaces and traces of its machine are others', too: then they are left out.
+    Namespaces, traces and files of a node that is a part of this machine are others', too: they are left out.
 
     Raises:
         BenchError: It does not answer.
     """
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in node.run(["sh", "-c", _SCRIPT, "sh", work_folder]).stdout.splitlines():
+    for line in node.run(["sh", "-c", _SCRIPT, "sh", node.work_folder]).stdout.splitlines():
         if line.startswith(_SECTION):
             lines = sections.setdefault(line.removeprefix(_SECTION), [])
         else:
             lines.append(line)
     found = {
-        kind: frozenset(_CHANGES.sub("", line).strip() for line in sections.get(kind, ()))
-        for kind in ("addresses", "routes", "qdiscs", "namespaces", "traces", "files")
+        kind: frozenset(_CHANGES.sub("", line).strip() for line in sections.get(kind, ())) for kind in KINDS
     }
-    if shares_machine:
+    if sections.get("boot") == [BOOT_ID.read_text().strip()]:
         del found["namespaces"], found["traces"]
-        # Folders of several nodes of one machine lie beside each other.
-        found["files"] = frozenset(each for each in found["files"] if f"/experiment-{node.name}-" in each)
+        own = f"{node.work_folder}/experiment-{node.name}-"
+        found["files"] = frozenset(each for each in found["files"] if each.startswith(own))
     found["processes"] = _processes(sections)
     return NodeState(found)
 
@@ -129,7 +133,7 @@ def end_marked(node: Node, mark: str) -> None:
     node.run(["sh", "-c", _KILL, "sh", f"{MARK}={mark}", "" if mark else node.work_folder])
 
 
-def left_behind(node: Node, before: NodeState, work_folder: str, *, shares_machine: bool) -> list[str]:
+def left_behind(node: Node, before: NodeState) -> list[str]:
     """Return what a node has that it had not, once what ends by itself has had the time; nothing is undone.
 
     Raises:
@@ -137,7 +141,7 @@ def left_behind(node: Node, before: NodeState, work_folder: str, *, shares_machi
     """
     deadline = time.monotonic() + SETTLE_S
     while True:
-        found = state_of(node, work_folder, shares_machine=shares_machine).differences(before)
+        found = state_of(node).differences(before)
         if not found or time.monotonic() > deadline:
             return found
         time.sleep(LOOK_S)

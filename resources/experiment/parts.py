@@ -85,8 +85,8 @@ class Part(Protocol):
         """Return what it said last, for messages."""
         ...
 
-    def reset(self) -> None:
-        """Undo what it changed."""
+    def reset(self) -> list[str]:
+        """Undo what it changed; return in words what failed."""
         ...
 
 
@@ -149,8 +149,9 @@ class _Part:
         """Return that it says nothing."""
         return "  no output"
 
-    def reset(self) -> None:
+    def reset(self) -> list[str]:
         """Nothing was changed."""
+        return []
 
 
 class LoadPart(_Part):
@@ -226,9 +227,10 @@ class KernelPart(_Part):
         self.finish()
         return []
 
-    def reset(self) -> None:
+    def reset(self) -> list[str]:
         """Leave nothing in tracefs."""
         self._recorded.close()
+        return []
 
 
 class PathPart(_Part):
@@ -267,11 +269,12 @@ class PathPart(_Part):
         """Make no further change."""
         self._abandoned.set()
 
-    def reset(self) -> None:
+    def reset(self) -> list[str]:
         """Have the path do nothing."""
         if self._is_set:
             self._is_set = False
             self._bench.router().configure([self._component.path], PathSettings())
+        return []
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:

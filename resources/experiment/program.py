@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping
-from contextlib import suppress
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
-from hw.answers import tail
+from hw.answers import json_line, tail
 from hw.errors import BenchError, CapabilityError, MeasurementError
 from hw.open_bench import Nodes
 from hw.protocols import Conversation
 from resources.experiment.components import BROUGHT, RUN, START, STOP, WAIT, ProgramComponent, Task
-from resources.tools.experiment import last_result
 from resources.tools.fetched import plain_names
 
 SUPERVISOR, RECORDER = "bw-phase", "bw-events"
@@ -23,6 +22,8 @@ LISTEN_S = 1.0
 """One whose node does not answer is given up after it; all others answer, or end, at once."""
 SAID_LINES, SAID_BYTES = 12, 2000
 OWN_FILES = ("out", "err")
+RESET_S = 10.0
+NOT_WRITTEN = "it has written no such file"
 EVENTS = "events"
 
 
@@ -51,6 +52,8 @@ class Program:
         self._conversation: Conversation | None = None
         self._remote = ""
         self._is_abandoned = False
+        self._starts = 1
+        self._repeats = False
         self.has_failed = False
         self.waits_for = ""
         """What a threshold lacks, in words."""
@@ -78,14 +81,17 @@ class Program:
         """Repeat until the number is small enough; the deadline of the phase ends it."""
         assert task.until is not None
         wanted, action = task.until, task.actions[0]
+        self._repeats = True  # what the last run leaves counts
         while True:
             values = self._act(action, task.parameters)
             if action == RUN:
-                values = last_result(self._fetched("out"))
+                values = _last_object(self._fetched("out"))
                 self._hang_up()
             value = values.get(wanted.key)
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise MeasurementError(f"its answer has no number {wanted.key!r}")
+                raise MeasurementError(
+                    f"the last line that it wrote is no JSON object with a number {wanted.key!r}"
+                )
             self.waits_for = f"|{wanted.key}| was {value:g} last, not {wanted.at_most:g} at most"
             if abs(value) <= wanted.at_most:
                 return
@@ -101,6 +107,8 @@ class Program:
 
     def _start(self) -> Mapping[str, Any]:
         node = self._bench.node(self.node)
+        if self._remote and not self._repeats:
+            self._keep_earlier()
         self._remote = node.fresh_folder(f"experiment-{self.node}-{self.name}")
         try:
             argv = [self._bench.tool(self.node, SUPERVISOR), "run", "--folder", self._remote]
@@ -117,7 +125,19 @@ class Program:
             [*argv, "--", *self._command()], self._folder / f"{self.name}-phases"
         )
         self._conversation.wait_ready()
-        return self._told(START, {})
+        before, self.waits_for = self.waits_for, f"it was not ready by {component.ready}"
+        values = self._told(START, {})
+        self.waits_for = before
+        return values
+
+    def _keep_earlier(self) -> None:
+        """Keep what an earlier start has left: it is started anew."""
+        if self._conversation is not None:
+            self._hang_up()
+        lost = self.collect()
+        if lost:
+            raise MeasurementError("; ".join(lost))
+        self._starts += 1
 
     def _command(self) -> list[str]:
         component, node = self.component, self._bench.node(self.node)
@@ -145,6 +165,8 @@ class Program:
         self._conversation.tell(phase, parameters)
         while True:
             answer = self._heard(LISTEN_S)
+            if answer is not None and answer.get("phase") != phase:
+                raise MeasurementError(f"answered {answer.get('phase')!r} in phase {phase}")
             if answer is not None and answer.get("type") == "done":
                 values: Any = answer.get("values")
                 return cast("Mapping[str, Any]", values) if isinstance(values, dict) else {}
@@ -180,7 +202,9 @@ class Program:
             time.sleep(min(LISTEN_S, max(0.0, end_s - time.monotonic())))
 
     def finish(self) -> None:
-        """One that still runs is ended: it has nothing more to do."""
+        """End it where it still runs; raises MeasurementError where it fails in that."""
+        if self._conversation is not None and not self.has_failed:
+            self._told(STOP, {})
 
     def abandon(self) -> None:
         """End its program, whatever it does, without waiting for that."""
@@ -213,24 +237,40 @@ class Program:
         if not self._remote:
             return []
         node = self._bench.node(self.node)
-        there = plain_names(node.files(self._remote))
-        lost: list[str] = []
+        there = node.files(self._remote)
+        lost = [f"{self.name}: {name}: it has removed it" for name in OWN_FILES if name not in there]
         for name in OWN_FILES:
             if name in there:
                 self._fetched(name)
-        for name in there:
-            if name not in OWN_FILES and any(fnmatch(name, each) for each in self.component.files):
-                try:
-                    node.get(f"{self._remote}/{name}", self._folder / f"{self.name}-{name}")
-                except BenchError:
-                    lost.append(f"{self.name}/{name}")
+        wanted = [name for name in there if name not in OWN_FILES and self._is_wanted(name)]
+        for name in wanted:
+            if not plain_names([name]):
+                lost.append(f"{self.name}: {name!r}: its name must be of letters, digits, '_', '.' and '-'")
+                continue
+            try:
+                node.get(f"{self._remote}/{name}", self._folder / f"{self._prefix}-{name}")
+            except (BenchError, OSError) as error:
+                lost.append(f"{self.name}: {name}: {error}")
+        lost += [
+            f"{self.name}: {each}: {NOT_WRITTEN}"
+            for each in self.component.files
+            if not any(fnmatchcase(name, each) for name in wanted)
+        ]
         if EVENTS in there and self.component.points:
             for name in plain_names(node.files(f"{self._remote}/{EVENTS}")):
-                node.get(f"{self._remote}/{EVENTS}/{name}", self._folder / f"{self.name}-{name}")
+                node.get(f"{self._remote}/{EVENTS}/{name}", self._folder / f"{self._prefix}-{name}")
         return lost
 
+    def _is_wanted(self, name: str) -> bool:
+        return any(fnmatchcase(name, each) for each in self.component.files)
+
+    @property
+    def _prefix(self) -> str:
+        """Return what names of its files begin with; of a second start `NAME.2`."""
+        return self.name if self._starts == 1 else f"{self.name}.{self._starts}"
+
     def _fetched(self, name: str) -> Path:
-        local = self._folder / f"{self.name}.{name}"
+        local = self._folder / f"{self._prefix}.{name}"
         self._bench.node(self.node).get(f"{self._remote}/{name}", local)
         return local
 
@@ -239,16 +279,33 @@ class Program:
         said = [
             f"  {name}: {line}"
             for name in OWN_FILES
-            if (path := self._folder / f"{self.name}.{name}").exists()
+            if (path := self._folder / f"{self._prefix}.{name}").exists()
             for line in tail(path, SAID_BYTES).splitlines()[-SAID_LINES:]
         ]
         return "\n".join(said) or "  no output"
 
-    def reset(self) -> None:
-        """Undo what it changed on its node, and remove its folder there."""
-        node = self._bench.node(self.node)
-        if self.component.reset and self._remote:
-            with suppress(BenchError):
-                node.run(self.component.reset)
-        if self._remote:
-            node.run(["rm", "-rf", self._remote])
+    def reset(self) -> list[str]:
+        """Undo what it changed on its node, and remove its folder there; return in words what failed."""
+        if not self._remote:
+            return []
+        node, failed = self._bench.node(self.node), list[str]()
+        if self.component.reset:
+            words = shlex.join(self.component.reset)
+            try:
+                done = node.run(self.component.reset, timeout_s=RESET_S, check=False)
+            except BenchError as error:
+                failed.append(f"{self.name}: reset: {error}")
+            else:
+                if done.exit_code != 0:
+                    said = (done.stderr or done.stdout).strip()[-300:]
+                    failed.append(f"{self.name}: reset: {words}: exit code {done.exit_code}: {said}")
+        node.run(["rm", "-rf", self._remote])
+        return failed
+
+
+def _last_object(path: Path) -> Mapping[str, Any]:
+    """Return the last object that a program wrote; empty: none."""
+    for line in reversed(path.read_text("utf-8", errors="replace").splitlines()):
+        if (found := json_line(line)) is not None:
+            return found
+    return {}

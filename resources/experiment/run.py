@@ -9,7 +9,8 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from resources.experiment.folder import ExperimentFolder
 from resources.experiment.node_state import NodeState, end_marked, left_behind, state_of
 from resources.experiment.parts import Part, PathPart, RoutedNodes, part_of
 from resources.experiment.points import Point
+from resources.experiment.program import NOT_WRITTEN
 from resources.tools.experiment import Experiment, PhaseError
 
 ENDING_S = 5.0
@@ -47,21 +49,26 @@ class _ComponentError(Exception):
         self.phase = phase
         self.faults = faults
 
-    def in_words(self, left: Sequence[str]) -> BenchwrightError:
+    def in_words(self) -> BenchwrightError:
         """Return it with component, node, phase and last words, which were fetched by now."""
         said = [
             f"{part.name} on {part.node}, phase {self.phase}: {error}\n{part.last_words()}"
             for part, error in self.faults
         ]
         worst = max((error for _, error in self.faults), key=lambda error: error.exit_code)
-        return type(worst)("\n".join([*said, *left]))
+        return type(worst)("\n".join(said))
 
 
 class ExperimentRun:
     """An experiment on an open bench."""
 
     def __init__(
-        self, experiment: ExperimentFile, folder: ExperimentFolder, bench: RoutedNodes, progress: Progress
+        self,
+        experiment: ExperimentFile,
+        folder: ExperimentFolder,
+        bench: RoutedNodes,
+        progress: Progress,
+        uninterrupted: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """Prepare; nothing is started.
 
@@ -70,7 +77,9 @@ class ExperimentRun:
             folder: Where it is kept.
             bench: Open.
             progress: Called with a line of text now and then.
+            uninterrupted: Makes contexts in which nodes are reset: a signal counts at their end.
         """
+        self._uninterrupted = uninterrupted
         self._experiment = experiment
         self._folder = folder
         self._bench = bench
@@ -125,8 +134,11 @@ class ExperimentRun:
                 self._progress(f"point {point.number} of {count}: {point.words}")
                 spec = self._experiment.at(point)
                 with self._folder.point(point) as folder:
-                    self._measure(spec, folder, before)
-                    self._after(spec, folder)
+                    try:
+                        self._measure(spec, folder, before)
+                        self._after(spec, folder)
+                    except BenchwrightError as error:
+                        raise type(error)(f"point {point.number}: {error}") from error
         finally:
             components = self._experiment.as_written().components.values()
             if any(isinstance(each, PathComponent) for each in components):
@@ -157,16 +169,23 @@ class ExperimentRun:
                 _finish(parts)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C, too: nodes are reset, whatever comes
             fault = error  # raised again below
-        schedule.begin(COLLECT)
-        lost = self._end(parts)
-        left = self._reset(spec, parts, before)
-        schedule.end(COLLECT)
-        if isinstance(fault, _ComponentError):
-            raise fault.in_words([*lost, *left]) from fault
-        if fault is not None:
-            raise fault
-        if lost or left:
-            raise BenchError("\n".join(["a point is not as it should be", *lost, *left]))
+        with self._uninterrupted():
+            schedule.begin(COLLECT)
+            lost = self._end(parts)
+            left = self._reset(spec, parts, before)
+            schedule.end(COLLECT)
+        if fault is not None and not isinstance(fault, Exception):
+            raise fault  # Ctrl-C
+        told = fault.in_words() if isinstance(fault, _ComponentError) else fault
+        if told is not None:
+            lost = [line for line in lost if not line.endswith(NOT_WRITTEN)]
+        words = [*([str(told)] if told is not None else []), *lost, *left]
+        if left:
+            raise BenchError("\n".join([*words, "its nodes are not as they were"])) from fault
+        if told is not None and (not lost or not isinstance(told, BenchwrightError)):
+            raise told from fault
+        if lost:
+            raise MeasurementError("\n".join(words)) from fault
 
     def _go_through(
         self, experiment: Experiment, phase: Phase, parts: Mapping[str, Part], schedule: _Schedule
@@ -192,7 +211,10 @@ class ExperimentRun:
             part = parts[name]
             if isinstance(error, TimeoutError):
                 lacks = f": {part.waits_for}" if part.waits_for else ""
-                return part, MeasurementError(f"not done after {phase.deadline_s:g} s{lacks}")
+                late = f"not done after {phase.deadline_s:g} s{lacks}"
+                if part.node in self._bench.spec.nodes and not self._bench.node(part.node).is_reached():
+                    return part, BenchError(f"{late}: its node does not answer any more")
+                return part, MeasurementError(late)
             if not isinstance(error, BenchwrightError):
                 raise error
             return part, error
@@ -221,25 +243,14 @@ class ExperimentRun:
         lost: list[str] = []
         for part in parts.values():
             try:
-                lost += [f"{name} could not be fetched" for name in part.collect()]
+                lost += part.collect()
             except (BenchError, OSError) as error:
                 lost.append(f"{part.name} on {part.node}: what it wrote could not be fetched: {error}")
         return lost
 
     def _states(self) -> dict[str, NodeState]:
-        spec = self._experiment.as_written()
-        return {
-            each.node: state_of(
-                self._bench.node(each.node), self._work(each.node), shares_machine=self._shares(each.node)
-            )
-            for each in spec.nodes.values()
-        }
-
-    def _work(self, node: str) -> str:
-        return self._bench.node(node).work_folder
-
-    def _shares(self, node: str) -> bool:
-        return self._bench.spec.nodes[node].kind is not NodeKind.LABGRID
+        nodes = self._experiment.as_written().nodes.values()
+        return {each.node: state_of(self._bench.node(each.node)) for each in nodes}
 
     def _reset(
         self, spec: ExperimentSpec, parts: Mapping[str, Part], before: Mapping[str, NodeState]
@@ -249,7 +260,7 @@ class ExperimentRun:
         for part in parts.values():
             if isinstance(part, PathPart):
                 try:
-                    part.reset()
+                    left += part.reset()
                 except BenchwrightError as error:
                     left.append(f"{part.name}: its path cannot be reset: {error}")
         for name, each in spec.nodes.items():
@@ -258,10 +269,8 @@ class ExperimentRun:
                 end_marked(node, self._folder.mark)
                 for part in parts.values():
                     if part.node == each.node:
-                        part.reset()
-                found = left_behind(
-                    node, before[each.node], self._work(each.node), shares_machine=self._shares(each.node)
-                )
+                        left += part.reset()
+                found = left_behind(node, before[each.node])
                 left += [f"node {name} ({each.node}): {line}" for line in found]
             except BenchError as error:
                 left.append(f"node {name} ({each.node}): cannot be reset: {error}")
@@ -326,12 +335,19 @@ class _Schedule:
 
 
 def _finish(parts: Mapping[str, Part]) -> None:
-    """Have every component come to its end; raises _ComponentError."""
-    for part in parts.values():
+    """Have every component come to its end, all at once; raises _ComponentError."""
+    faults: list[tuple[Part, BenchwrightError]] = []
+
+    def finish(part: Part) -> None:
         try:
             part.finish()
         except BenchwrightError as error:
-            raise _ComponentError(COLLECT, [(part, error)]) from error
+            faults.append((part, error))
+
+    with ThreadPoolExecutor(max(1, len(parts))) as pool:
+        list(pool.map(finish, parts.values()))
+    if faults:
+        raise _ComponentError(COLLECT, faults)
 
 
 def _abandon(parts: Mapping[str, Part]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`${NAME}` in the texts of a table: one level, no language."""
+"""`${NAME}` in the texts of a table: one level, no language; `$${` stands for `${`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 from hw.errors import ConfigError
 
 Scalar = str | int | float | bool
-_NAME = re.compile(r"\$\{([^}]*)\}")
+_NAME = re.compile(r"(?<!\$)\$\{([^}]*)\}")
 
 
 def is_scalar(value: object) -> bool:
@@ -59,6 +59,15 @@ def substituted(
         )
 
     return _NAME.sub(one, value)
+
+
+def unescaped(value: Any) -> Any:
+    """Return a value of TOML whose names are all replaced, with `${` in the place of `$${`."""
+    if isinstance(value, Mapping):
+        return {key: unescaped(each) for key, each in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [unescaped(each) for each in cast("list[Any]", value)]
+    return value.replace("$${", "${") if isinstance(value, str) else value
 
 
 def text_of(value: Scalar) -> str:

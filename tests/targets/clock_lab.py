@@ -64,6 +64,10 @@ class ScratchNode:
         """Clock stacks start their daemons by their own scripts."""
         raise BenchError(f"{self.name}: not started: {argv}, {stem}")
 
+    def is_reached(self) -> bool:
+        """Tell that it answers."""
+        return True
+
     def converse(self, argv: Sequence[str], stem: Path) -> NoReturn:
         """No experiment runs there."""
         raise BenchError(f"{self.name}: not started: {argv}, {stem}")

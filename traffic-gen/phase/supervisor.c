@@ -83,11 +83,15 @@ static bool is_ok_code(const struct component *component, int code)
 	return ok;
 }
 
+/* One that was asked to end may end by that signal, or say so as a shell does; one that was killed had its time. */
 static bool ended_well(const struct service *service)
 {
 	const struct supervised *end = &service->supervised;
+	bool asked = service->kill_at_monotonic_ns != 0;
 
-	return service->kill_at_monotonic_ns || (!end->end_signal && is_ok_code(service->component, end->exit_code));
+	if (asked && (end->by_request || (end->end_signal && service->is_killed)))
+		return true;
+	return !end->end_signal && is_ok_code(service->component, end->exit_code);
 }
 
 static void tell_end(struct service *service, const char *when)
@@ -108,7 +112,9 @@ static void take_end(struct service *service)
 	if (service->has_failed)
 		return;
 	if (!ended_well(service))
-		tell_end(service, service->is_ready ? "" : " before it was ready");
+		tell_end(service, service->kill_at_monotonic_ns ? " when it was asked to end" : service->is_ready ? "" : " before it was ready");
+	else if (service->asked == ASKED_START && service->component->ready >= READY_TCP && !service->is_ready)
+		return; /* a server that has put itself into the background: its port or file tells */
 	else if (service->asked == ASKED_START || (service->component->has_phases && service->asked == ASKED_PHASE))
 		tell_end(service, service->is_ready ? " within the phase" : " before it was ready");
 	else if (service->asked == ASKED_WAIT || service->asked == ASKED_STOP)
@@ -122,16 +128,16 @@ static void become_ready(struct service *service)
 		say(service, "done", NULL);
 }
 
+static bool is_ready_by_itself(const struct component *component)
+{
+	if (component->ready == READY_TCP || component->ready == READY_UDP)
+		return port_supervise_is_bound(component->ready_port, component->ready == READY_TCP);
+	return component->ready == READY_FILE && port_supervise_is_file(component->ready_text);
+}
+
 static void look_whether_ready(struct service *service)
 {
-	const struct component *component = service->component;
-	bool ready = component->ready == READY_AT_ONCE;
-
-	if (component->ready == READY_TCP || component->ready == READY_UDP)
-		ready = port_supervise_is_bound(component->ready_port, component->ready == READY_TCP);
-	else if (component->ready == READY_FILE)
-		ready = port_supervise_is_file(component->ready_text);
-	if (ready)
+	if (service->component->ready == READY_AT_ONCE || is_ready_by_itself(service->component))
 		become_ready(service);
 }
 
@@ -142,6 +148,10 @@ static void start(struct service *service)
 
 	if (service->is_started) {
 		fail(service, "was started already");
+		return;
+	}
+	if (is_ready_by_itself(service->component)) {
+		fail(service, "what it is ready by is there before it was started: its port is bound, or its file is there");
 		return;
 	}
 	err = port_supervise_start(&service->supervised, service->component->program, service->component->has_phases);

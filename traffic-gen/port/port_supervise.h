@@ -19,6 +19,7 @@ struct supervised {
 	bool has_ended;
 	int exit_code;   /* of an end by itself */
 	int end_signal;  /* that ended it; 0: none */
+	bool by_request; /* it was ended by SIGTERM, or has an exit code that says so */
 };
 
 enum supervise_event {

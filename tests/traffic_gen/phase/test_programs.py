@@ -11,8 +11,9 @@ import pytest
 from tests.traffic_gen.phase.lines import Component
 
 PYTHON = Path("traffic-gen/phase/python")
+PHASES = {"c": ["count", "fail"], "python": ["count", "fail", "none"]}
 PROGRAM = """
-import sys
+import os, sys
 from bwphase import Phases
 
 phases = Phases()
@@ -20,11 +21,16 @@ phases = Phases()
 @phases.phase("count")
 def count(parameters):
     print("not an answer")
+    os.system("printf 'half a line'")
     return {"twice": 2 * parameters["number"]}
 
 @phases.phase("fail")
 def fail(parameters):
     raise OSError("the \\"disk\\" is\\tfull")
+
+@phases.phase("none")
+def none(parameters):
+    return {"x": float("nan")}
 
 sys.exit(phases.run())
 """
@@ -40,12 +46,13 @@ def program(request: pytest.FixtureRequest, phase_probe: Path, tmp_path: Path, r
     return Component(sys.executable, file)
 
 
-def test_a_program_answers_each_phase(program: Component) -> None:
+def test_a_program_answers_each_phase(program: Component, request: pytest.FixtureRequest) -> None:
+    kind = request.node.callspec.params["program"]
     with program:
         assert program.hear() == {
             "type": "ready",
             "schema": "benchwright.phase/1",
-            "phases": ["count", "fail"],
+            "phases": PHASES[kind],
         }
         answer = program.asked("count", {"number": 21})
         assert answer == {"type": "done", "phase": "count", "values": {"twice": 42}}
@@ -53,6 +60,8 @@ def test_a_program_answers_each_phase(program: Component) -> None:
         assert (failed["type"], failed["phase"]) == ("failed", "fail")
         assert 'the "disk" is\tfull' in failed["reason"]
         assert program.asked("other")["reason"] == "the program has no such phase"
+        if kind == "python":
+            assert program.asked("none")["reason"] == "ValueError: x: must be a number, found nan"
         assert program.asked("count", {"number": -3})["values"] == {"twice": -6}
         assert program.end() == 0
 

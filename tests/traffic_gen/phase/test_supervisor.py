@@ -46,6 +46,12 @@ def _processes(word: str) -> list[int]:
     return found
 
 
+def _free_port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
 def _mark(tmp_path: Path) -> str:
     return f"test-{os.getpid()}-{tmp_path.name}"
 
@@ -88,9 +94,7 @@ def test_exit_codes_that_are_no_failure_are_named(bw_phase: Path, tmp_path: Path
 
 @pytest.mark.parametrize("how", ["line", "file", "tcp"])
 def test_a_program_is_ready_when_it_says_so(bw_phase: Path, tmp_path: Path, how: str) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = _free_port()
     program = {
         "line": ("sh", "-c", "echo now here; exec sleep 10000"),
         "file": ("sh", "-c", "touch there; exec sleep 10000"),
@@ -111,6 +115,51 @@ def test_one_that_does_not_end_is_killed_after_the_grace(bw_phase: Path, tmp_pat
         component.asked("start")
         answer = component.asked("stop")
         assert (answer["type"], answer["signal"], answer["killed"]) == ("done", signal.SIGKILL, True)
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome"),
+    [
+        ("trap 'exit 0' TERM; echo here; while :; do sleep 0.01; done", "done"),
+        ("trap 'exit 143' TERM; echo here; while :; do sleep 0.01; done", "done"),
+        ("echo here; exec sleep 10000", "done"),
+        (
+            "trap 'exit 9' TERM; echo here; while :; do sleep 0.01; done",
+            "ended with exit code 9 when it was asked to end",
+        ),
+        (
+            "trap 'kill -SEGV $$' TERM; echo here; while :; do sleep 0.01; done",
+            "was ended by signal 11 when it was asked to end",
+        ),
+    ],
+)
+def test_one_that_fails_when_it_is_asked_to_end_has_failed(
+    bw_phase: Path, tmp_path: Path, script: str, outcome: str
+) -> None:
+    with supervised(bw_phase, tmp_path, "sh", "-c", script, options=("--ready", "line:here")) as component:
+        component.asked("start")
+        answer = component.asked("stop")
+        assert answer.get("reason", answer["type"]) == outcome
+
+
+def test_a_server_in_the_background_is_ready_by_its_port(bw_phase: Path, tmp_path: Path) -> None:
+    port = _free_port()
+    daemon = f"import os\nif os.fork(): os._exit(0)\nimport sys\nsys.argv = ['', '{port}']\n{SERVES}"
+    mark = _mark(tmp_path)
+    options = ("--ready", f"tcp:{port}", "--mark", mark)
+    with supervised(bw_phase, tmp_path, sys.executable, "-c", daemon, options=options) as component:
+        assert component.asked("start")["type"] == "done"
+        assert component.end() == 0
+    assert _processes(mark) == []
+
+
+def test_a_port_that_is_bound_already_tells_nothing(bw_phase: Path, tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        options = ("--ready", f"tcp:{other.getsockname()[1]}")
+        with supervised(bw_phase, tmp_path, "sleep", "10000", options=options) as component:
+            assert "is there before it was started" in component.asked("start")["reason"]
 
 
 ORPHANS = "setsid sh -c 'sleep 10000 & sleep 10000' & (sleep 10000 &) ; echo here; wait"

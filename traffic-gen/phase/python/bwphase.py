@@ -12,12 +12,15 @@ Use:
     sys.exit(phases.run())
 
 This file stands alone: copy it beside the program. A function that raises ends the experiment with the text
-of what it raised. While a phase is worked on, stdout is stderr: `print` disturbs nothing.
+of what it raised. While it runs, what it and the
+programs that it starts print to stdout goes to stderr, and disturbs nothing.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -60,7 +63,8 @@ class Phases:
             commands: Where the controller's lines come from; None: stdin.
             answers: Where they are answered; None: stdout.
         """
-        told, answered = commands or sys.stdin, answers or sys.stdout
+        told = commands or sys.stdin
+        answered = answers or _own_stdout()
 
         def say(kind: str, **more: object) -> None:
             answered.write(json.dumps({"type": kind, **more}, separators=(",", ":")) + "\n")
@@ -80,9 +84,25 @@ class Phases:
                 continue
             try:
                 with redirect_stdout(sys.stderr):
-                    values = work(parameters)
+                    values = _checked(work(parameters))
             except Exception as error:  # noqa: BLE001 - whatever it is, the experiment has to hear of it
                 say("failed", phase=name, reason=f"{type(error).__name__}: {error}", values={})
             else:
-                say("done", phase=name, values=dict(values or {}))
+                say("done", phase=name, values=values)
         return 0
+
+
+def _own_stdout() -> TextIO:
+    """Return stdout for answers alone; what else is printed, by programs started here too, is stderr's."""
+    sys.stdout.flush()
+    own = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return own
+
+
+def _checked(values: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the numbers of an answer; raises ValueError for what is none of JSON's."""
+    for name, value in (values or {}).items():
+        if not math.isfinite(value):
+            raise ValueError(f"{name}: must be a number, found {value}")
+    return dict(values or {})

@@ -23,7 +23,8 @@
 
 #define TCP_LISTENS 0x0aU
 
-enum { ROUNDS_MAX = 1000, LINE_BYTES = 512 };
+/* A shell whose command a signal has ended has that exit code and the signal's number. */
+enum { ROUNDS_MAX = 1000, LINE_BYTES = 512, SHELL_SIGNALS = 128 };
 
 static void own_signals(sigset_t *mask)
 {
@@ -139,6 +140,7 @@ static bool take_ended(struct supervised *supervised)
 		supervised->has_ended = ended = true;
 		supervised->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 		supervised->end_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+		supervised->by_request = supervised->end_signal == SIGTERM || supervised->exit_code == SHELL_SIGNALS + SIGTERM;
 	}
 	return ended;
 }
