@@ -174,12 +174,12 @@ class ExperimentRun:
             lost = self._end(parts)
             left = self._reset(spec, parts, before)
             schedule.end(COLLECT)
-        if fault is not None and not isinstance(fault, Exception):
+        if fault is not None and not isinstance(fault, Exception) and not left:
             raise fault  # Ctrl-C
         told = fault.in_words() if isinstance(fault, _ComponentError) else fault
         if told is not None:
             lost = [line for line in lost if not line.endswith(NOT_WRITTEN)]
-        words = [*([str(told)] if told is not None else []), *lost, *left]
+        words = [*([str(told) or "broken off"] if told is not None else []), *lost, *left]
         if left:
             raise BenchError("\n".join([*words, "its nodes are not as they were"])) from fault
         if told is not None and (not lost or not isinstance(told, BenchwrightError)):
