@@ -79,6 +79,13 @@ def test_delay_is_what_is_added() -> None:
     assert delay_condition(4_990, steady + 5_102_500, without).is_off
 
 
+def test_the_scatter_without_a_delay_is_part_of_its_u() -> None:
+    """Of 10 values the 2nd and the 9th: 3.5 ns from the median, of the wider one of two sections."""
+    steady, scattered = np.full(10, 5), np.arange(10)
+    assert added_ns(steady + 100, [steady, steady]) == (100, 0)
+    assert added_ns(steady + 100, [scattered, steady]) == (100.25, 3.5 + 0.25)
+
+
 @pytest.mark.parametrize(("count", "n"), [(0, 40), (1, 40), (100, 10_000), (40, 40)])
 def test_intervals_of_shares_are_those_of_scipy(count: int, n: int) -> None:
     exact = stats.binomtest(count, n).proportion_ci(0.99, method="exact")
@@ -152,6 +159,24 @@ def test_a_plain_binomial_would_be_too_narrow() -> None:
             missed[dependent] += not low <= chain.loss <= high
     assert missed[False] > 30
     assert missed[True] <= 5
+
+
+def test_bursts_that_blocks_hide_widen_the_interval() -> None:
+    """Ten of each 250 are lost, together: all blocks are alike, and yet those ten are not independent."""
+    lost = np.arange(N) % 250 < 10
+    low, high = dependent_share_interval(lost)
+    alone = share_interval(400, N)
+    assert high - low > 3 * (alone[1] - alone[0])
+
+
+def test_lengths_of_bursts_that_depend_on_each_other_are_less_certain() -> None:
+    """A time of single losses, then one of bursts of nine."""
+    singles, bursts = np.arange(4000) % 10 == 0, np.arange(4000) % 10 != 0
+    lost = np.concatenate((singles, bursts))
+    mean, low, high = burst_length(lost)
+    assert mean == pytest.approx(5, rel=0.01)
+    assert burst_length(lost, is_chain=False)[1] < low
+    assert burst_length(lost, is_chain=False)[2] > 2 * high
 
 
 def test_other_bursts_than_asked_are_marked() -> None:
