@@ -77,15 +77,18 @@ def burst_length(is_lost: Flags, *, is_chain: bool = True) -> tuple[float, float
     return lost / bursts, 1 / high, 1 / low
 
 
-def burst_conditions(asked: Chain, is_lost: Flags) -> tuple[Condition, Condition]:
-    """Return mean loss, in percent, and mean length of a burst, in datagrams.
+def burst_conditions(asked: Chain, is_lost: Flags) -> tuple[Condition, ...]:
+    """Return mean loss, in percent, and where there are enough bursts their mean length, in datagrams.
 
     Raises:
-        ReportError: Too few datagrams, or bursts.
+        ReportError: Too few datagrams.
     """
     is_chain = asked.bad_loss == 1 and asked.good_loss == 0
     low, high = dependent_share_interval(is_lost)
     loss = Condition("loss", "%", 100 * asked.loss, 100 * float(is_lost.mean()), 100 * low, 100 * high)
-    mean, shortest, longest = burst_length(is_lost, is_chain=is_chain)
+    try:
+        mean, shortest, longest = burst_length(is_lost, is_chain=is_chain)
+    except ReportError:
+        return (loss,)
     length = Condition("burst", "datagrams", asked.burst_length, mean, shortest, longest)
     return loss, length

@@ -107,7 +107,7 @@ class Achieved:
 def achieved(asked: PathSettings, found: Transits, without_ns: Sequence[Integers]) -> Achieved:
     """Return what a path did, each condition that a capture can tell.
 
-    Of a path with a rate neither delay nor jitter is told, as datagrams wait for each other; of one with
+    Of a path with a rate neither delay nor jitter is judged, as datagrams wait for each other; of one with
     jitter no order, as they overtake each other by themselves.
 
     Args:

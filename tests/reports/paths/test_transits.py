@@ -115,7 +115,7 @@ def test_a_router_that_changes_headers_changes_no_key(tmp_path: Path) -> None:
         Datagram(5 + 65536),  # the IP identification is the same again
     ],
 )
-def test_others_are_told_apart(tmp_path: Path, other: Datagram) -> None:
+def test_others_are_not_the_same(tmp_path: Path, other: Datagram) -> None:
     found = matched(tmp_path, [(START_NS, Datagram(5))], [(START_NS + 3, other)])
     assert found.is_lost.tolist() == [True]
     assert found.unsent == 1

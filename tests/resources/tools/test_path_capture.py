@@ -44,7 +44,7 @@ def names(asked: PathSettings, found: Transits) -> tuple[list[str], list[str]]:
     return [each.name for each in done.conditions], [each.name for each in done.marked]
 
 
-def test_both_ways_are_told_apart(tmp_path: Path) -> None:
+def test_each_way_has_its_own_datagrams(tmp_path: Path) -> None:
     there, back = Datagram(1), Datagram(2, FAR, NEAR)
     other = Datagram(3, ports=(5000, 5002))
     write_capture(capture_file(tmp_path, "p02"), [(100, there), (900, back), (950, other)])
@@ -90,6 +90,7 @@ def test_loss_in_bursts_is_judged_as_such() -> None:
     wanted = PathSettings(loss=GilbertElliott(100 / 95, 20))
     assert names(wanted, found) == (["loss", "burst", "copies", "reordering", "delay"], [])
     assert names(PathSettings(loss=GilbertElliott(10 / 1.9, 100)), found)[1] == ["burst"]
+    assert names(wanted, seen(WITHOUT)) == (["loss", "copies", "reordering", "delay"], ["loss"])
     correlated = achieved(PathSettings(loss=RandomLoss(5, 50)), found, [WITHOUT]).conditions[0]
     alone = achieved(PathSettings(loss=RandomLoss(5)), found, [WITHOUT]).conditions[0]
     assert correlated.high - correlated.low > alone.high - alone.low
