@@ -8,6 +8,7 @@ traffic     bw-traffic: schedule, overhead, scale, memory
 userstack   the user-mode stack and ways for packets
 clocks      the time service and the tools that compare clocks
 analysis    edges in samples, stability of clocks
+paths       what the router does on the wire
 timeline    places of events on one timeline
 verdicts    how often a verdict is wrong, and what `verify` notices
 dashboards  reports, delivery, dashboards, trends, the adviser

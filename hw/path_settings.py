@@ -34,7 +34,7 @@ class RandomLoss:
 
     percent: float
     correlation_percent: float = 0.0
-    """How much the chance of a packet depends on that of the one before."""
+    """How much the chance of a packet depends on the one before; with it netem loses fewer than asked."""
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""

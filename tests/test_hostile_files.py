@@ -35,6 +35,8 @@ from reports.dossier.gather import named_file
 from reports.dossier.model import Request
 from reports.dossier.waivers import read_waivers
 from reports.errors import ReportError
+from reports.paths.datagrams import read_datagrams
+from reports.paths.transits import transits
 from reports.timeline.processing.graph_file import read_graph, read_raw
 from reports.timeline.processing.known_filters import filters_here
 from resources.tools.capture import read_packets
@@ -116,6 +118,11 @@ def _packets(folder: Path) -> bytes:
     return head + b"".join(struct.pack("<IIII", n, 5, len(frame), len(frame)) + frame for n in range(1, 5))
 
 
+def _matched(file: Path) -> None:
+    found = read_datagrams(file)
+    assert len(transits(found, found).count) <= len(found.time_ns)
+
+
 def _series(folder: Path) -> bytes:
     rows = b"".join(struct.pack("<qii2i", n * 1000, 5, 0, 10, 20) for n in range(5))
     return MAGIC + struct.pack("<IIq", 2, 2, 1000) + struct.pack("<4i", 0, 1, 7, 8) + rows
@@ -162,6 +169,7 @@ KINDS: dict[str, Kind] = {
         lambda file: list(read_file(file)),
     ),
     "capture": Kind(_packets, lambda file: list(read_packets(file))),
+    "path-capture": Kind(_packets, _matched),
     "witness-series": Kind(_series, read_series),
     "graph": Kind(lambda _: WHOLE.encode(), _graph),
 }

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from scapy.utils import RawPcapReader
 
-from hw.errors import CapabilityError
 from hw.path_settings import Distribution, Flow, GilbertElliott, PathSettings, RandomLoss
 from hw.paths import router_of
 from hw.protocols import Router
@@ -23,6 +22,7 @@ from hw.session import Bench
 from hw.virtual.bench_network import namespace_of
 from resources.tools.capture import read_packets
 from resources.tools.jobs import end_job
+from resources.tools.path_capture import PathEnds
 from tests.namespace import in_namespace
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
@@ -32,6 +32,7 @@ NEAR, FAR = "p02", "p01"
 THERE, BACK = PathDirection(NEAR, "switch"), PathDirection(NEAR, NEAR)
 PORT, OTHER_PORT = 5001, 5002
 DATAGRAMS = 40
+LOSSY_DATAGRAMS = 300
 BULK_BYTES = 4_000_000
 PATIENCE_S = 60.0
 ALLOWED_US, ALLOWED_SHARE = 500, 0.002
@@ -233,11 +234,42 @@ def test_the_kernel_says_what_was_asked_for(router: Router, settings: PathSettin
     assert realised.settings.jitter_distribution == settings.jitter_distribution
 
 
-def test_a_seed_is_set_or_refused(opened: Bench, router: Router) -> None:
-    settings = PathSettings(loss=RandomLoss(10), seed=7)
-    usage = opened.node(router_of(opened.spec).node).run(["tc", "qdisc", "add", "netem", "help"], check=False)
-    if "seed" in usage.stdout + usage.stderr:
-        assert router.configure([THERE], settings).settings.seed == 7
-    else:
-        with pytest.raises(CapabilityError, match=r"seed: needs Linux 6\.6 and iproute2 6\.6"):
-            router.configure([THERE], settings)
+def lost_numbers(bench: Bench, folder: Path) -> list[int]:
+    """Send datagrams, and return which of them the router lost, by their place."""
+    near, far = ({each.node: each.address for each in bench.spec.producers.values()}[n] for n in (NEAR, FAR))
+    with ExitStack() as stack:
+        for interface in (NEAR, FAR):
+            stack.enter_context(captured(bench, interface, folder, "udp"))
+        sender, receiver = (stack.enter_context(datagram_socket(bench, node)) for node in (NEAR, FAR))
+        receiver.bind((far, PORT))
+        receiver.settimeout(PATIENCE_S)
+        sender.connect((far, PORT))
+        for number in range(LOSSY_DATAGRAMS):
+            sender.send(b"%d" % number)
+            time.sleep(0.001)
+        # Datagrams to another port are not of the flow: none of them is lost, and it comes after the others.
+        sender.connect((far, OTHER_PORT))
+        other = stack.enter_context(datagram_socket(bench, FAR))
+        other.bind((far, OTHER_PORT))
+        other.settimeout(PATIENCE_S)
+        sender.send(b"end")
+        assert other.recv(10) == b"end"
+        ends = PathEnds(NEAR, FAR, folder)
+        until(lambda: len(ends.there(near, OTHER_PORT).arrived_ns) == 1)
+    found = ends.there(near, PORT)
+    assert len(found.sent_ns) == LOSSY_DATAGRAMS
+    return [number for number, is_lost in enumerate(found.is_lost.tolist()) if is_lost]
+
+
+def test_the_same_seed_loses_the_same_datagrams(opened: Bench, router: Router, tmp_path: Path) -> None:
+    """Of a flow alone: each packet that passes draws a number, also one that nobody expects."""
+    flow = Flow("udp", destination_port=PORT)
+    lost: list[list[int]] = []
+    for seed in (7, 7, 8):
+        settings = PathSettings(loss=RandomLoss(10), seed=seed)
+        assert router.configure([THERE], settings, [flow]).settings.seed == seed
+        lost.append(lost_numbers(opened, tmp_path))
+    router.configure([THERE], PathSettings())
+    assert lost[0]
+    assert lost[0] == lost[1]
+    assert lost[0] != lost[2]
