@@ -8,7 +8,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -171,8 +171,9 @@ class ExperimentRun:
             fault = error  # raised again below
         with self._uninterrupted():
             schedule.begin(COLLECT)
-            lost = self._end(parts)
-            left = self._reset(spec, parts, before)
+            gone = self._gone(spec) if fault is not None else set[str]()
+            lost = self._end(parts, gone)
+            left = self._reset(spec, parts, before, gone)
             schedule.end(COLLECT)
         if fault is not None and not isinstance(fault, Exception) and not left:
             raise fault  # Ctrl-C
@@ -234,7 +235,12 @@ class ExperimentRun:
                 faults.append((part.name, error))
         return faults
 
-    def _end(self, parts: Mapping[str, Part]) -> list[str]:
+    def _gone(self, spec: ExperimentSpec) -> set[str]:
+        """Return the nodes that do not answer any more: they are asked once, and then nothing else."""
+        nodes = (self._bench.node(each.node) for each in spec.nodes.values())
+        return {node.name for node in nodes if not node.powered or not node.is_reached()}
+
+    def _end(self, parts: Mapping[str, Part], gone: Collection[str]) -> list[str]:
         """Stop all, and fetch what they have left; return what could not be, in words."""
         _abandon(parts)
         deadline = time.monotonic() + ENDING_S
@@ -242,6 +248,9 @@ class ExperimentRun:
             part.wait_ended(max(0.0, deadline - time.monotonic()))
         lost: list[str] = []
         for part in parts.values():
+            if part.node in gone:
+                lost.append(f"{part.name} on {part.node}: what it wrote could not be fetched")
+                continue
             try:
                 lost += part.collect()
             except (BenchError, OSError) as error:
@@ -253,7 +262,11 @@ class ExperimentRun:
         return {each.node: state_of(self._bench.node(each.node)) for each in nodes}
 
     def _reset(
-        self, spec: ExperimentSpec, parts: Mapping[str, Part], before: Mapping[str, NodeState]
+        self,
+        spec: ExperimentSpec,
+        parts: Mapping[str, Part],
+        before: Mapping[str, NodeState],
+        gone: Collection[str],
     ) -> list[str]:
         """Reset every node, and return what it has that it had not."""
         left: list[str] = []
@@ -264,6 +277,9 @@ class ExperimentRun:
                 except BenchwrightError as error:
                     left.append(f"{part.name}: its path cannot be reset: {error}")
         for name, each in spec.nodes.items():
+            if each.node in gone:
+                left.append(f"node {name} ({each.node}): does not answer any more: not reset")
+                continue
             try:
                 node = self._bench.node(each.node)
                 end_marked(node, self._folder.mark)

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +48,7 @@ class Fault:
     """What is broken, and when.
 
     Attributes:
-        how: As `breaker.py` knows it.
+        how: As `breaker.sh` knows it.
         phase: In which.
         component: Whose.
     """
@@ -66,23 +65,29 @@ def bench_file(folder: Path, name: str) -> Path:
     return file
 
 
-def experiment_file(folder: Path, bench: Path, fault: Fault | None, deadline_s: float = 60.0) -> Path:
-    """Write an experiment of three components on two nodes, one of which knows nothing of phases."""
-    shutil.copy2(HERE / "breaker.py", folder / "breaker.py")
-    shutil.copy2(ROOT / "traffic-gen/phase/python/bwphase.py", folder / "bwphase.py")
+def experiment_file(
+    folder: Path, bench: Path, fault: Fault | None, deadline_s: float = 60.0, first: str = "p01"
+) -> Path:
+    """Write an experiment of three components on two nodes, one of which knows nothing of phases.
+
+    Args:
+        folder: Gets the file.
+        bench: Of the bench.
+        fault: What breaks; None: nothing.
+        deadline_s: Of each phase.
+        first: Node of the component `first`.
+    """
+    shutil.copy2(HERE / "breaker.sh", folder / "breaker.sh")
 
     def fault_of(phase: str, component: str) -> str:
         return fault.how if fault is not None and (fault.phase, fault.component) == (phase, component) else ""
 
     def breaker(node: str, name: str) -> dict[str, Any]:
-        command = [sys.executable, "@breaker.py", fault_of("start", name)]
         return {
             "node": node,
-            "command": command,
-            "bring": ["bwphase.py"],
+            "command": ["sh", "@breaker.sh", fault_of("start", name)],
             "ready": "phases",
             "files": ["data"],
-        } | {
             "grace_ms": 200,
             "output_mib": 1,
         }
@@ -95,7 +100,7 @@ def experiment_file(folder: Path, bench: Path, fault: Fault | None, deadline_s: 
         "schema": "benchwright.experiment/1",
         "name": "broken",
         "bench": str(bench),
-        "nodes": {"one": {"node": "p01"}, "other": {"node": "p02"}},
+        "nodes": {"one": {"node": first}, "other": {"node": "p02"}},
         "components": {
             "first": breaker("one", "first"),
             "second": breaker("other", "second"),
@@ -143,8 +148,10 @@ def run(*words: str | Path, small_disk: bool = False) -> subprocess.CompletedPro
     return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_S)
 
 
-def run_and_signal(number: signal.Signals, phase: str, *words: str | Path) -> tuple[int, str]:
-    """Run the command, send it a signal when a phase begins; return its exit code and what it said."""
+def run_and_disturb(
+    disturb: Callable[[subprocess.Popen[str]], object], phase: str, *words: str | Path
+) -> tuple[int, str]:
+    """Run the command, and do something when a phase begins; return its exit code and what it said."""
     process = subprocess.Popen(
         # Under nohup tests ignore SIGHUP, and so would what they start.
         ["env", "--default-signal", *command(*words)],
@@ -158,7 +165,7 @@ def run_and_signal(number: signal.Signals, phase: str, *words: str | Path) -> tu
     for line in process.stdout:
         said += line
         if line.split()[-1:] == [phase]:
-            process.send_signal(number)
+            disturb(process)
     return process.wait(HANG_S), said
 
 

@@ -8,18 +8,30 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
-from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.experiment.lab import PHASES, Fault, bench_file, experiment_file, left_soon, run, run_and_signal
+from hw.bench import SWITCH
+from hw.virtual.bench_network import namespace_of
+from hw.virtual.guest_faults import cut_control_link
+from tests.experiment.lab import (
+    PHASES,
+    ROOT,
+    Fault,
+    bench_file,
+    experiment_file,
+    left_soon,
+    run,
+    run_and_disturb,
+)
 from tests.turns import in_turn
 
 pytestmark = pytest.mark.simulated
 
-NAME = "breaks"
 OF_COMPONENTS = {
     "killed": "was ended by signal 9",
     "hangs": "not done after",
@@ -39,51 +51,110 @@ TONIGHT = [(how, DRAWN.choice(PHASES)) for how in (*OF_COMPONENTS, *OF_THE_CONTR
 HANGING_S = 3.0
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Generator[Path]:
-    """Give the file of a bench that no other test has meanwhile."""
-    with in_turn(NAME):
-        yield bench_file(tmp_path, NAME)
+@dataclass(frozen=True)
+class Place:
+    """Where the component that breaks runs.
+
+    Attributes:
+        name: Of a bench that no other test has meanwhile.
+        node: On it.
+        bench: Its file; None: of two namespaces.
+    """
+
+    name: str
+    node: str
+    bench: Path | None = None
+
+    def file(self, folder: Path) -> Path:
+        """Write the file of the bench."""
+        if self.bench is None:
+            return bench_file(folder, self.name)
+        text = re.sub(
+            r"^  name: .*$", f"  name: {self.name}", self.bench.read_text(), count=1, flags=re.MULTILINE
+        )
+        (folder / "bench.yaml").write_text(text)
+        return folder / "bench.yaml"
+
+    def cut(self, _process: object) -> None:
+        """Pull the plug of the node's control network."""
+        cut_control_link(namespace_of(self.name, SWITCH), self.node)
 
 
-def broken(bench: Path, tmp_path: Path, how: str, phase: str) -> None:
+NAMESPACE = Place("breaks", "p01")
+BEHIND_SSH = Place("breaks-l", "linux", ROOT / "tests/targets/one_linux.yaml")
+GUEST = Place("breaks-g", "linux-rt", ROOT / "hw/benches/virtual.yaml")
+
+
+def broken(place: Place, tmp_path: Path, how: str, phase: str) -> None:
     """Break an experiment, look for what is left, and have the same one run to its end."""
+    with in_turn(place.name):
+        bench = place.file(tmp_path)
+        output = tmp_path / "broken"
+        _break(place, bench, output, tmp_path, how, phase)
+        assert left_soon(place.name, output) == []
+        points = list((output / "points").iterdir())
+        assert len(points) == 1
+        assert not points[0].name.isdecimal(), "a point that broke is not complete"
+        _require_data(points[0], how, phase)
+        sound = experiment_file(tmp_path, bench, None, first=place.node)
+        done = run("run", sound, "--output", tmp_path / "sound")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert (tmp_path / "sound/points/0001/first-data").read_text().split() == list(PHASES)
+        assert left_soon(place.name, output, tmp_path / "sound") == []
+
+
+def _break(place: Place, bench: Path, output: Path, tmp_path: Path, how: str, phase: str) -> None:
     fault = Fault(how, phase) if how in OF_COMPONENTS else None
-    file = experiment_file(tmp_path, bench, fault, HANGING_S if how == "hangs" else 60)
-    output = tmp_path / "broken"
+    if how == "unreachable":
+        fault = Fault("waits", phase)
+    deadline_s = HANGING_S if how in ("hangs", "unreachable") else 60.0
+    file = experiment_file(tmp_path, bench, fault, deadline_s, place.node)
     words = ("run", file, "--output", output)
-    if fault is not None:
-        done = run(*words, small_disk=how == "disk-full")
+    if how == "unreachable":
+        code, said = run_and_disturb(place.cut, phase, *words)
+        assert code == 5, said
+        assert f"first on {place.node}, phase {phase}: " in said
+        assert "does not answer" in said
+    elif fault is not None:
+        done = run(*words, small_disk=how == "disk-full" and place == NAMESPACE)
         code, said = done.returncode, done.stdout + done.stderr
         assert code == 4, said
-        assert f"first on p01, phase {phase}: " in said
+        assert f"first on {place.node}, phase {phase}: " in said
         assert OF_COMPONENTS[how] in said
     else:
-        code, said = run_and_signal(OF_THE_CONTROLLER[how], phase, *words)
+        number = OF_THE_CONTROLLER[how]
+        code, said = run_and_disturb(lambda process: process.send_signal(number), phase, *words)
         assert code == (-signal.SIGKILL if how == "controller-killed" else 4), said
         if how == "controller-killed":
             assert run("reset", file).returncode == 0
-    assert left_soon(NAME, output) == []
-    points = list((output / "points").iterdir())
-    assert len(points) == 1
-    assert not points[0].name.isdecimal(), "a point that broke is not complete"
-    if how != "controller-killed" and phase != PHASES[0]:
-        for name in ("first", "second"):
-            reached = (points[0] / f"{name}-data").read_bytes().split(b"x")[0].decode().split()
-            assert [*PHASES[: PHASES.index(phase)]] == reached[: PHASES.index(phase)]
-    sound = run("run", experiment_file(tmp_path, bench, None), "--output", tmp_path / "sound")
-    assert sound.returncode == 0, sound.stdout + sound.stderr
-    assert (tmp_path / "sound/points/0001/first-data").read_text().split() == list(PHASES)
-    assert left_soon(NAME, output, tmp_path / "sound") == []
+
+
+def _require_data(point: Path, how: str, phase: str) -> None:
+    """Require what was written before the phase that broke; of a node that is gone nothing."""
+    if how == "controller-killed" or phase == PHASES[0]:
+        return
+    before = [*PHASES[: PHASES.index(phase)]]
+    for name in ("second",) if how == "unreachable" else ("first", "second"):
+        reached = (point / f"{name}-data").read_bytes().split(b"\0")[0].decode().split()
+        assert reached[: len(before)] == before
 
 
 @pytest.mark.parametrize(("how", "phase"), TONIGHT, ids=[how for how, _ in TONIGHT])
-def test_a_fault_of_each_kind_leaves_nothing(bench: Path, tmp_path: Path, how: str, phase: str) -> None:
+def test_a_fault_of_each_kind_leaves_nothing(tmp_path: Path, how: str, phase: str) -> None:
     print(f"BENCHWRIGHT_SEED={SEED}: {how} in phase {phase}")
-    broken(bench, tmp_path, how, phase)
+    broken(NAMESPACE, tmp_path, how, phase)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("how", "phase"), ALL)
-def test_every_fault_in_every_phase_leaves_nothing(bench: Path, tmp_path: Path, how: str, phase: str) -> None:
-    broken(bench, tmp_path, how, phase)
+def test_every_fault_in_every_phase_leaves_nothing(tmp_path: Path, how: str, phase: str) -> None:
+    broken(NAMESPACE, tmp_path, how, phase)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [BEHIND_SSH, GUEST], ids=["ssh", "guest"])
+@pytest.mark.parametrize(("how", "phase"), [*ALL, *(("unreachable", phase) for phase in PHASES[1:])])
+def test_every_fault_on_other_nodes_leaves_nothing(
+    tmp_path: Path, how: str, phase: str, place: Place
+) -> None:
+    broken(place, tmp_path, how, phase)
