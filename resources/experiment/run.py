@@ -221,7 +221,13 @@ class ExperimentRun:
             return part, error
 
         try:
-            experiment.phase(tasks, phase.deadline_s, partial(self._look, idle), partial(_abandon, parts))
+            experiment.phase(
+                tasks,
+                phase.deadline_s,
+                partial(self._look, idle),
+                partial(_abandon, parts),
+                self._uninterrupted,
+            )
         except PhaseError as found:
             raise _ComponentError(phase.name, [told(*each) for each in found.faults]) from found
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -151,6 +151,7 @@ class Experiment:
         deadline_s: float,
         look: Callable[[], Sequence[tuple[str, Exception]]] = tuple,
         abandon: Callable[[], None] = lambda: None,
+        uninterrupted: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """Do tasks at once; return when every one is done: a barrier.
 
@@ -159,6 +160,8 @@ class Experiment:
             deadline_s: All of it.
             look: Returns who else has failed meanwhile; called now and then.
             abandon: Makes tasks that go on end; called once where one has failed, or at Ctrl-C.
+            uninterrupted: Makes the context in which tasks begin: of one whose thread is interrupted while it
+                starts nobody would wait for the end.
 
         Raises:
             PhaseError: Somebody failed, or is not done in time (TimeoutError); all tasks have ended.
@@ -166,8 +169,10 @@ class Experiment:
         end_s = time.monotonic() + deadline_s
         with ThreadPoolExecutor(len(tasks)) as pool:
             faults: list[tuple[str, Exception]] = []
-            going = {pool.submit(task): name for name, task in tasks.items()}
+            going: dict[Future[object], str] = {}
             try:
+                with uninterrupted():
+                    going.update({pool.submit(task): name for name, task in tasks.items()})
                 while going and not (faults := [*_failed(going, end_s - time.monotonic()), *look()]):
                     if time.monotonic() > end_s:
                         faults = [
