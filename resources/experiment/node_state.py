@@ -18,6 +18,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 """Of this machine: a node that has it is a part of it."""
 KINDS = ("addresses", "links", "routes", "rules", "neighbours", "qdiscs", "namespaces", "traces", "files")
 _SECTION = "#section "
+_BY_ITSELF = (" fe80::", "fe80::/", "ff00::/8")
+"""In addresses and routes of IPv6's links, which a kernel makes and completes seconds after its boot."""
 _SCRIPT = r"""
 own=$$
 say() { echo "#section $1"; }
@@ -83,7 +85,12 @@ def state_of(node: Node) -> NodeState:
         else:
             lines.append(line)
     found = {
-        kind: frozenset(_CHANGES.sub("", line).strip() for line in sections.get(kind, ())) for kind in KINDS
+        kind: frozenset(
+            _CHANGES.sub("", line).strip()
+            for line in sections.get(kind, ())
+            if not any(prefix in line for prefix in _BY_ITSELF)
+        )
+        for kind in KINDS
     }
     if sections.get("boot") == [BOOT_ID.read_text().strip()]:
         del found["namespaces"], found["traces"]
