@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hw.errors import CapabilityError, MeasurementError
-from hw.open_bench import PoweredNodes
+from hw.open_bench import OpenBench
 from hw.path_schedule import follow
 from hw.path_settings import PathSettings
-from hw.protocols import Router
 from resources.experiment.components import (
     RUN,
     START,
@@ -29,14 +28,6 @@ from resources.experiment.program import Program
 from resources.loads.load import Load
 from resources.tools.experiment import Experiment
 from resources.tools.kernel_recorder import KernelRecorder, kernel_recorded
-
-
-class RoutedNodes(PoweredNodes, Protocol):
-    """An open bench that may have a router."""
-
-    def router(self) -> Router:
-        """Return its router; raises CapabilityError where there is none."""
-        ...
 
 
 class Part(Protocol):
@@ -93,7 +84,7 @@ class Part(Protocol):
 def part_of(
     component: Component,
     node: str,
-    bench: RoutedNodes,
+    bench: OpenBench,
     experiment: Experiment,
     files: Path,
     folder: Path,
@@ -158,7 +149,7 @@ class LoadPart(_Part):
     """A load; what it achieved goes to `NAME/load.json` of the point."""
 
     def __init__(
-        self, component: LoadComponent, bench: RoutedNodes, experiment: Experiment, folder: Path
+        self, component: LoadComponent, bench: OpenBench, experiment: Experiment, folder: Path
     ) -> None:
         """Prepare; nothing is started."""
         super().__init__(component, component.load.node)
@@ -185,7 +176,7 @@ class LoadPart(_Part):
 class KernelPart(_Part):
     """Events of a kernel, in `NAME-kernel.gz` of the point; how many were lost in `NAME.json`."""
 
-    def __init__(self, component: KernelComponent, node: str, bench: RoutedNodes, folder: Path) -> None:
+    def __init__(self, component: KernelComponent, node: str, bench: OpenBench, folder: Path) -> None:
         """Prepare; nothing is recorded."""
         super().__init__(component, node)
         self._component = component
@@ -236,7 +227,7 @@ class KernelPart(_Part):
 class PathPart(_Part):
     """What the router does to a path; what was really set goes to `NAME.json` of the point."""
 
-    def __init__(self, component: PathComponent, bench: RoutedNodes, folder: Path) -> None:
+    def __init__(self, component: PathComponent, bench: OpenBench, folder: Path) -> None:
         """Prepare; nothing is set."""
         super().__init__(component, "router")
         self._component = component

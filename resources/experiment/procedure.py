@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from hw.open_bench import OpenBench
 from resources.experiment.experiment_file import read_experiment_file
 from resources.experiment.folder import ExperimentFolder
-from resources.experiment.parts import RoutedNodes
 from resources.experiment.run import ExperimentRun
 from resources.experiment.substitution import Scalar
 
@@ -16,7 +16,7 @@ FOLDER = "experiment"
 
 
 def measure_experiment(
-    bench: RoutedNodes, file: Path, nodes: Mapping[str, str], parameters: Mapping[str, Scalar], folder: Path
+    bench: OpenBench, file: Path, nodes: Mapping[str, str], parameters: Mapping[str, Scalar], folder: Path
 ) -> Path:
     """Measure an experiment without axes; return the folder of its point.
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from hw.bench import NodeKind
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
-from hw.open_bench import PoweredNodes
+from hw.open_bench import OpenBench, PoweredNodes
 from hw.tools import ROOT
 from reports.run.provenance import commit_of
 from resources.experiment.components import (
@@ -31,7 +31,7 @@ from resources.experiment.components import (
 from resources.experiment.experiment_file import ExperimentFile
 from resources.experiment.folder import ExperimentFolder
 from resources.experiment.node_state import NodeState, end_marked, left_behind, state_of
-from resources.experiment.parts import Part, PathPart, RoutedNodes, part_of
+from resources.experiment.parts import Part, PathPart, part_of
 from resources.experiment.points import Point
 from resources.experiment.program import NOT_WRITTEN
 from resources.tools.experiment import Experiment, PhaseError
@@ -66,7 +66,7 @@ class ExperimentRun:
         self,
         experiment: ExperimentFile,
         folder: ExperimentFolder,
-        bench: RoutedNodes,
+        bench: OpenBench,
         progress: Progress,
         uninterrupted: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:

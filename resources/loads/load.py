@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hw.drivers.local import tail
+from hw.answers import tail
 from hw.errors import BenchError, MeasurementError
 from hw.open_bench import Nodes
 from hw.protocols import Job

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hw.bench import TargetSpec
 from hw.errors import MeasurementError
+from hw.open_bench import OpenBench
 from reports.timeline.bulk_evidence import BulkEnd, BulkTransfer, write_bulk
-from resources.experiment.parts import RoutedNodes
 from resources.experiment.procedure import measure_experiment
 from resources.timeline.recorded_program import SUFFIX, producer_besides
 
@@ -30,7 +30,7 @@ class BulkData:
     rate_mbit: int
 
 
-def measure_bulk(bench: RoutedNodes, target: TargetSpec, data: BulkData, folder: Path) -> BulkTransfer:
+def measure_bulk(bench: OpenBench, target: TargetSpec, data: BulkData, folder: Path) -> BulkTransfer:
     """Send bulk data from a producer's node to the target, and write the evidence.
 
     Args:
