@@ -15,7 +15,8 @@ import numpy as np
 
 from reports.errors import RecordError
 from reports.timeline.capability import FROM_TARGET, TO_TARGET
-from reports.timeline.legs import Leg, Legs, load_stimulus_response
+from reports.timeline.leg import Leg
+from reports.timeline.legs import Legs, load_stimulus_response
 
 DELAY_FOLDERS = {"delayed-to-target": TO_TARGET, "delayed-from-target": FROM_TARGET}
 """Beside `legs.json`, each with the leg that is delayed."""

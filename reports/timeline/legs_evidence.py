@@ -15,28 +15,12 @@ from reports.errors import RecordError
 from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
 from reports.timeline.capability import LEGS
+from reports.timeline.recorded_end import RecordedEnd, require_plain
 from reports.tools.answers import Reader, last_result
 
 SCHEMA = "benchwright.timeline_legs/1"
 FOLDER = "timeline"
 LEGS_FILE = "legs.json"
-
-
-@dataclass(frozen=True)
-class LegEnd:
-    """One of the two programs.
-
-    Attributes:
-        node: Where it ran.
-        answer: File of `bw-traffic stimulus`.
-        events: File of its points.
-        exchanges: File of `bw-traffic offset`; None: the node's clock is the reference.
-    """
-
-    node: str
-    answer: str
-    events: str
-    exchanges: str | None = omit_none()
 
 
 @dataclass(frozen=True)
@@ -78,8 +62,8 @@ class StimulusResponse:
     """
 
     target: str
-    server: LegEnd
-    client: LegEnd
+    server: RecordedEnd
+    client: RecordedEnd
     size_bytes: int
     count: int
     interval_us: int
@@ -92,11 +76,8 @@ class StimulusResponse:
     @property
     def files(self) -> tuple[str, ...]:
         """Return the names of all files beside `legs.json`."""
-        ends = (self.server, self.client)
-        card = [self.card.answer] if self.card else []
-        return tuple(
-            name for each in ends for name in (each.answer, each.events, each.exchanges) if name
-        ) + tuple(card)
+        card = (self.card.answer,) if self.card else ()
+        return (*self.server.files, *self.client.files, *card)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +108,7 @@ def write_legs(folder: Path, found: StimulusResponse) -> Path:
 def load_legs(folder: Path) -> StimulusResponse:
     """Read `legs.json`; raises RecordError: names the key."""
     found = read_document(StimulusResponse, folder / LEGS_FILE, SCHEMA)
-    for name in found.files:
-        if Path(name).name != name:
-            raise RecordError(f"{LEGS_FILE}: {name!r} is no file of this folder")
+    require_plain(found.files, LEGS_FILE)
     if found.server.node == found.client.node:
         raise RecordError(f"{LEGS_FILE}: both ends are on {found.server.node}")
     if min(found.count, found.size_bytes, found.interval_us) < 1 or found.least_ns < 0:
@@ -143,7 +122,7 @@ def load_legs(folder: Path) -> StimulusResponse:
     return found
 
 
-def load_end(folder: Path, end: LegEnd, of: StimulusResponse) -> EndAnswer:
+def load_end(folder: Path, end: RecordedEnd, of: StimulusResponse) -> EndAnswer:
     """Read the answer of an end; raises RecordError: names file and key."""
     reader = Reader(last_result(folder / end.answer), end.answer)
     spec: dict[str, tuple[type, ...]] = {"complete": (bool,)}

@@ -7,7 +7,8 @@ import numpy as np
 
 from reports.svg import INKS, new_figure, style, to_svg
 from reports.timeline.clock_record import NS_PER_S, ClockRecord
-from reports.timeline.legs import Leg, Legs, quantile_ns
+from reports.timeline.leg import Leg, quantile_ns
+from reports.timeline.legs import Legs
 from reports.units import format_value
 
 NS_PER_US = 1000

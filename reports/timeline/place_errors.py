@@ -17,8 +17,8 @@ from reports.errors import RecordError
 from reports.timeline.clock_record import Times
 from reports.timeline.event_stream_file import read_event_stream
 from reports.timeline.global_time import Places, Reals
-from reports.timeline.legs import own_places, timeline_places
 from reports.timeline.legs_evidence import load_legs
+from reports.timeline.recorded_end import event_places
 
 BESIDE_CARD = "beside-card"
 """Folder of the measurement, in that of the target."""
@@ -72,8 +72,8 @@ def load_place_errors(folder: Path) -> PlaceErrors:
     if len(compare.series) < READINGS_MIN:
         raise RecordError(f"{facts.card.answer}: {len(compare.series)} intervals, needs {READINGS_MIN}")
     stream = read_event_stream(folder / facts.client.events)
-    places = timeline_places(folder, facts.client, stream, facts)
-    own = own_places(facts.client, stream, facts)
+    places = event_places(stream, facts.client.time(folder, stream, facts.tai_utc_s))
+    own = event_places(stream, facts.client.own_time(stream, facts.tai_utc_s))
     # A mean stands in the middle of its interval.
     begins_ns = np.array([each.time_tai_ns for each in compare.series], np.int64)
     first_ns = int(begins_ns[0]) + compare.series_interval_ns // 2

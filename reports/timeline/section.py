@@ -17,7 +17,8 @@ from reports.timeline.bulk_evidence import BULK_FILE, BULK_FOLDER
 from reports.timeline.capability import CAPABILITY, FROM_TARGET, TO_TARGET
 from reports.timeline.clock_record import ClockRecord
 from reports.timeline.delayed_legs import DELAY_FOLDERS, FoundDelay, found_delays
-from reports.timeline.legs import Leg, Legs, load_stimulus_response, quantile_ns
+from reports.timeline.leg import Leg, quantile_ns
+from reports.timeline.legs import Legs, load_stimulus_response
 from reports.timeline.legs_evidence import FOLDER, LEGS_FILE
 from reports.timeline.legs_plots import figure_clock, figure_legs
 from reports.timeline.place_errors import BESIDE_CARD, PlaceErrors, load_place_errors

@@ -9,7 +9,8 @@ import numpy as np
 
 from reports.errors import RecordError
 from reports.timeline.clock_record import Times
-from reports.timeline.legs import Leg, Legs, load_stimulus_response
+from reports.timeline.leg import Leg
+from reports.timeline.legs import Legs, load_stimulus_response
 from reports.timeline.legs_evidence import FOLDER, LEGS_FILE
 from reports.timeline.placed_events import Flows, Timeline, Track, placed_track
 

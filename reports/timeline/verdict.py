@@ -7,7 +7,6 @@ for certain. That is a check of the bench; no leg of such a measurement has a ve
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from reports.record.context import Context, Sample, build_record
@@ -26,7 +25,8 @@ from reports.timeline.capability import (
 )
 from reports.timeline.contradictions import Causality
 from reports.timeline.delayed_legs import TURNS_MIN, FoundDelay
-from reports.timeline.legs import Leg, Legs, off_in_quarters_ns, quantile_ns
+from reports.timeline.leg import Leg, quantile_ns, quantile_uncertainty
+from reports.timeline.legs import Legs
 from reports.timeline.place_errors import PlaceErrors
 
 CHECK = "BENCH-TIMELINE"
@@ -46,14 +46,7 @@ def leg_uncertainty(leg: Leg, statistic: str) -> Uncertainty:
         leg: At least one message.
         statistic: `median` or `p99`.
     """
-    timeline_ns = math.ceil(quantile_ns(leg.u_ns, 0.5) / 2)
-    quarters_ns = off_in_quarters_ns(leg.time_ns, QUANTILES[statistic])
-    return Uncertainty.from_parts(
-        [
-            UncertaintyPart("timeline", "standard", timeline_ns),
-            UncertaintyPart("quarters", "bound", quarters_ns),
-        ]
-    )
+    return quantile_uncertainty(leg.time_ns, leg.u_ns, QUANTILES[statistic])
 
 
 def leg_measurement(found: Legs, requirement: Requirement, context: Context) -> Measurement:

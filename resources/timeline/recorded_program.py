@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A verb of bw-traffic that runs on a node beside the recorder of its points, and what that leaves behind."""
+"""A verb of a native tool that runs beside the recorder of its points, and what that leaves behind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,13 @@ class RecordedProgram:
 
 
 def start_recorded(
-    experiment: Experiment, name: str, node: str, points: Sequence[str], words: Sequence[str], folder: Path
+    experiment: Experiment,
+    name: str,
+    node: str,
+    points: Sequence[str],
+    words: Sequence[str],
+    folder: Path,
+    tool: str = "bw-traffic",
 ) -> RecordedProgram:
     """Start a program with its recorder; it is ready when this returns.
 
@@ -42,8 +48,9 @@ def start_recorded(
         name: As of `RecordedProgram`.
         node: Where it runs.
         points: Of which its recorder takes the events.
-        words: The verb of bw-traffic, and its options.
+        words: The verb, and its options.
         folder: Its answers go there.
+        tool: Whose verb.
 
     Raises:
         BenchError: It did not start.
@@ -52,7 +59,7 @@ def start_recorded(
     place = f"{bench.node(node).fresh_folder(f'{words[0]}-{name}')}/events"
     argv = [bench.tool(node, RECORDER), "record", "--output", place]
     argv += [word for point in points for word in ("--points", point)]
-    job = experiment.start(node, [*argv, "--", bench.tool(node), *words], folder / name)
+    job = experiment.start(node, [*argv, "--", bench.tool(node, tool), *words], folder / name)
     job.wait_ready()
     return RecordedProgram(name, node, place, job)
 

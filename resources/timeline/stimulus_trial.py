@@ -16,13 +16,14 @@ from hw.hardware_latency import round_trip
 from hw.open_bench import OpenBench
 from hw.protocols import Job
 from reports.timeline.capability import TO_TARGET
-from reports.timeline.legs_evidence import Card, KnownDelay, LegEnd, StimulusResponse, write_legs
+from reports.timeline.legs_evidence import Card, KnownDelay, StimulusResponse, write_legs
+from reports.timeline.recorded_end import RecordedEnd
 from resources.clock_sync.command import clock_command
-from resources.clock_sync.lines import ask_clock, serve_clocks
 from resources.clock_sync.settings import SYSTEM_CLOCK
 from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.clock_sync.timecard import serve_timecards
 from resources.clock_sync.trial import CLOCK_PRIORITY, FILTER_NS, timecard_of
+from resources.timeline.clocks_asked import ENDING_S, LONGEST_MS, ask_clocks
 from resources.timeline.recorded_program import (
     RecordedProgram,
     collect_recorded,
@@ -34,17 +35,12 @@ from resources.tools.witness import add_witness
 
 PORT = 9640
 POINTS = ("stimulus", "response")
-ASKING_MS = 50
-"""Between two bursts of exchanges with a clock."""
 TIMEOUT_MS = 10_000
 """How long an end waits for the other one: a machine may be away, and the client begins later."""
-LONGEST_MS = 604_800_000
-"""Of what is stopped when the messages are through."""
 CARD = "card"
 PAUSE_MAX_US = 20_000
 """Between readings of the card: a hundred a second take nothing from the target."""
 WITNESS_MAX_MS = 86_400_000
-ENDING_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -80,10 +76,10 @@ class _Lab:
             argv += ["--cpu", str(cpus[0])]
         return start_recorded(self.experiment, name, node, POINTS, argv, self.folder)
 
-    def collect(self, end: RecordedProgram, within_s: float, exchanges: str | None) -> LegEnd:
+    def collect(self, end: RecordedProgram, within_s: float, exchanges: str | None) -> RecordedEnd:
         """Wait for an end, fetch what it has recorded, and return its part of the evidence."""
         answer, stream = collect_recorded(self.experiment, end, within_s, self.folder)
-        return LegEnd(end.node, answer, stream, exchanges)
+        return RecordedEnd(end.node, answer, stream, exchanges)
 
 
 def measure_legs(
@@ -110,9 +106,6 @@ def measure_legs(
     nodes = [producer.node, target.node]
     bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
     tai_utc_s = common_tai_utc_s(bench, nodes, folder)
-    clocks = {
-        node: spec.nodes[node].clock for node in nodes if spec.nodes[node].clock != spec.reference_clock
-    }
     card = timecard_of(target) if beside_card else None
     beside: list[Job] = []
     with ExitStack() as stack:
@@ -121,23 +114,20 @@ def measure_legs(
             stack.enter_context(serve_timecards(bench, [target.node], None, folder))
             beside.append(experiment.add(_compare(bench, target, card.clock, folder)))
             beside[0].wait_ready()
-        for job in serve_clocks(bench, sorted(set(clocks.values())), LONGEST_MS, folder):
-            experiment.add(job)
-        asking = {
-            clock: experiment.add(ask_clock(bench, clock, LONGEST_MS, ASKING_MS, folder / f"offset-{clock}"))
-            for clock in sorted(set(clocks.values()))
-        }
+        asked = ask_clocks(experiment, nodes, folder)
         # It keeps this machine's processors awake on a virtual bench: a leg would have their wake-up in it.
         add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
-        exchanges = {node: f"offset-{clock}.ndjson" for node, clock in clocks.items()}
         lab = _Lab(experiment, stimuli, tai_utc_s, folder)
         words = ["--count", str(stimuli.count), "--interval-us", str(stimuli.interval_us)]
         words += ["--size-bytes", str(stimuli.size_bytes)]
         server = lab.start("server", producer.node, ["--serve", f"{producer.address}:{PORT}", *words])
         client = lab.start("client", target.node, ["--peer", f"{producer.address}:{PORT}"])
         within_s = stimuli.count * stimuli.interval_us / 1e6 + ENDING_S
-        sent, answered = (lab.collect(each, within_s, exchanges.get(each.node)) for each in (server, client))
-        for job in (*asking.values(), *beside):
+        sent, answered = (
+            lab.collect(each, within_s, asked.exchanges.get(each.node)) for each in (server, client)
+        )
+        asked.end()
+        for job in beside:
             job.stop()
             experiment.collect(job, ENDING_S).require_done()
     found = StimulusResponse(

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from reports.timeline.capability import FROM_TARGET, TO_TARGET
-from reports.timeline.legs_evidence import Card, KnownDelay, LegEnd, StimulusResponse, write_legs
+from reports.timeline.legs_evidence import Card, KnownDelay, StimulusResponse, write_legs
+from reports.timeline.recorded_end import RecordedEnd
 from tests.reports.sample_run import summary
 
 TARGET = "linux-rt"
@@ -192,8 +193,8 @@ def write_sample_legs(
         (folder / "card.ndjson").write_text(json.dumps(answer) + "\n")
     found = StimulusResponse(
         TARGET,
-        LegEnd("p01", "server.ndjson", "server.bwevents"),
-        LegEnd(TARGET, "client.ndjson", "client.bwevents", "offset-client.ndjson"),
+        RecordedEnd("p01", "server.ndjson", "server.bwevents"),
+        RecordedEnd(TARGET, "client.ndjson", "client.bwevents", "offset-client.ndjson"),
         48,
         count,
         INTERVAL_NS // 1000,
