@@ -45,6 +45,7 @@ def _built(name: str, variant: str = "linux") -> Any:
 
 bw_traffic = _built("traffic-gen/bw-traffic")
 bw_events = _built("traffic-gen/bw-events")
+bw_loop = _built("traffic-gen/bw-loop")
 bw_phase = _built("traffic-gen/bw-phase")
 phase_probe = _built("tests/traffic_gen/phase-probe")
 """A program with the phases count and fail."""

@@ -113,6 +113,8 @@ void port_socket_abort(port_socket sock);
 int port_socket_local(port_socket sock, struct address *local);
 
 int port_socket_set_nodelay(port_socket sock);
+/** Let small writes wait until what was written before is acknowledged (RFC 896), as sockets do by default. @return 0 or -errno */
+int port_socket_set_nagle(port_socket sock);
 /** Mark outgoing packets. @param dscp  6 bits; expedited forwarding is 46 (RFC 3246) */
 int port_socket_set_dscp(port_socket sock, unsigned int dscp);
 /** Ask for a receive buffer; systems may give less. @return 0 or -errno */

@@ -190,6 +190,11 @@ int port_socket_set_nodelay(port_socket sock)
 	return set_option(sock, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
+int port_socket_set_nagle(port_socket sock)
+{
+	return set_option(sock, IPPROTO_TCP, TCP_NODELAY, 0);
+}
+
 int port_socket_set_dscp(port_socket sock, unsigned int dscp)
 {
 	struct address local;

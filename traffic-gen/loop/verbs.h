@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verbs of bw-loop, one a folder. argv[0] is the verb; the result is the exit code of the process (options.h). */
+#ifndef BW_LOOP_VERBS_H
+#define BW_LOOP_VERBS_H
+
+int verb_ring(int argc, char **argv);
+
+#endif
