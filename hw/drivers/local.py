@@ -38,6 +38,8 @@ class LocalJob:
         deadline = time.monotonic() + timeout_s
         while not says_ready(self._output):
             if self._process.poll() is not None:
+                if says_ready(self._output):  # a quick one was ready, and ended, between the two looks
+                    return
                 raise BenchError(
                     f"{self.name}: ended with exit code {self._process.returncode} before it was ready: "
                     + tail(self._errors)

@@ -157,6 +157,9 @@ class SshJob:
                 return
             code = self._exit_code()
             if code is not None:
+                self.fetch()  # a quick one was ready, and ended, between the two looks
+                if says_ready(self._output):
+                    return
                 raise BenchError(
                     f"{self.name}: ended with exit code {code} before it was ready: {tail(self._errors)}"
                 )
