@@ -24,7 +24,6 @@ CAPABILITY = Capability(
         STREAM_QUANTITY: Quantity(series="latency", has_distribution=True),
         "round_trip_time": Quantity(series="latency"),
         "schedule_lateness": Quantity(series="latency"),
-        "loop_delay": Quantity(series="latency"),
         "throughput": Quantity("bytes/s", worse="lower"),
         "known_delay_error": Quantity(worse="farther from zero", is_check=True),
     },

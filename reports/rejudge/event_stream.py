@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 REALTIME, MONOTONIC = 0, 3
 """Clocks, by their numbers in the file."""
@@ -61,15 +61,22 @@ class Stream:
 
     def numbers(self, point: str) -> list[tuple[int, int, int]]:
         """Return tag, ticks and data of each event of a point that has a number of four bytes as its data."""
-        found: list[tuple[int, int, int]] = []
+        return list(self._data(point, "<I"))
+
+    def stamps(self, point: str) -> list[tuple[int, int]]:
+        """Return tag and data of each event of a point that has a number of eight bytes with a sign."""
+        return [(tag, number) for tag, _, number in self._data(point, "<q")]
+
+    def _data(self, point: str, form: str) -> Iterator[tuple[int, int, int]]:
         for (ring, position), slot in self._slots.items():
             ticks, tag, _, _, number, size, commit = struct.unpack("<QqIIHHI", slot)
-            if commit != _commit(position) | _FIRST or self.points[number] != point or size != 4:
+            if commit != _commit(position) | _FIRST or self.points[number] != point:
                 continue
             data = self._slots.get((ring, position + 1), bytes(32))
-            if struct.unpack_from("<I", data, 28)[0] == _commit(position + 1):
-                found.append((tag, ticks, struct.unpack_from("<I", data)[0]))
-        return found
+            if size == struct.calcsize(form) and struct.unpack_from("<I", data, 28)[0] == _commit(
+                position + 1
+            ):
+                yield tag, ticks, struct.unpack_from(form, data)[0]
 
     def _block(self, kind: int, ring: int, position: int, body: bytes) -> None:
         if kind == 1:

@@ -1,27 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A known delay by turns in one leg: how much longer both legs were in the turns that had it.
-
-What a clock is off is the same in neighbouring turns, and goes out of the difference, but for what it moves
-from one turn to the next: U takes the scatter of the turns' medians alone.
-"""
+"""A known delay by turns in one leg: how much longer both legs were in the turns that had it."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from reports.errors import RecordError
 from reports.timeline.capability import FROM_TARGET, TO_TARGET
 from reports.timeline.leg import Leg
 from reports.timeline.legs import Legs, load_stimulus_response
+from reports.timeline.turns import later_by_turns
 
 DELAY_FOLDERS = {"delayed-to-target": TO_TARGET, "delayed-from-target": FROM_TARGET}
 """Beside `legs.json`, each with the leg that is delayed."""
-TURNS_MIN = 8
-"""Pairs of turns, below which their scatter says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +68,5 @@ def found_delays(folder: Path) -> list[FoundDelay]:
 
 
 def _found(legs: Legs, leg: Leg, delayed: str, put_ns: int, turn: int) -> FoundDelay:
-    """Compare each delayed turn with those before and after it."""
-    times_ns, of = leg.time_ns, leg.number // turn
-    turns = [times_ns[of == each] for each in range(int(legs.facts.count // turn))]
-    medians = np.array([np.median(each) if each.size else np.nan for each in turns])
-    later = [medians[at] - (medians[at - 1] + medians[at + 1]) / 2 for at in range(1, len(medians) - 1, 2)]
-    every = np.array([each for each in later if not math.isnan(each)])
-    if every.size < TURNS_MIN:
-        raise RecordError(f"{leg.name}: {every.size} delayed turns between two others; needs {TURNS_MIN}")
-    middle = float(np.median(every))
-    spread_ns = 1.4826 * float(np.median(np.abs(every - middle)))
-    # Of a median: its standard deviation is 1.25 times that of a mean; neighbours share a turn.
-    standard_ns = math.ceil(1.25 * math.sqrt(2 / every.size) * spread_ns)
-    return FoundDelay(delayed, leg.name, put_ns, round(middle), standard_ns, every.size)
+    later = later_by_turns(leg.name, leg.number, leg.time_ns, turn, legs.facts.count)
+    return FoundDelay(delayed, leg.name, put_ns, later.found_ns, later.standard_ns, later.turns)

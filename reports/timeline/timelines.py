@@ -34,7 +34,7 @@ def timeline_of_legs(place: str, legs: Legs) -> Timeline:
     tracks: list[Track] = []
     flows: list[tuple[Times, Times, Times, Times]] = []
     for leg in legs.legs:
-        _add(leg, tracks, flows)
+        add_leg(leg, tracks, flows)
     columns = [np.concatenate(each) for each in zip(*flows, strict=True)] if flows else []
     missing = {leg.name: legs.missing(leg) for leg in legs.legs}
     return Timeline(
@@ -48,7 +48,8 @@ def timeline_of_legs(place: str, legs: Legs) -> Timeline:
     )
 
 
-def _add(leg: Leg, tracks: list[Track], flows: list[tuple[Times, Times, Times, Times]]) -> None:
+def add_leg(leg: Leg, tracks: list[Track], flows: list[tuple[Times, Times, Times, Times]]) -> None:
+    """Add both ends of a leg as tracks, and a flow for each message."""
     names = np.zeros(len(leg), np.int64)
     sent, out = placed_track(leg.sender, f"{leg.name}: sent", ("sent",), leg.sent, names, leg.number)
     received, back = placed_track(

@@ -24,10 +24,11 @@ from reports.timeline.capability import (
     TO_TARGET,
 )
 from reports.timeline.contradictions import Causality
-from reports.timeline.delayed_legs import TURNS_MIN, FoundDelay
+from reports.timeline.delayed_legs import FoundDelay
 from reports.timeline.leg import Leg, quantile_ns, quantile_uncertainty
 from reports.timeline.legs import Legs
 from reports.timeline.place_errors import PlaceErrors
+from reports.timeline.turns import TURNS_MIN
 
 CHECK = "BENCH-TIMELINE"
 DELAY_CHECKS = {TO_TARGET: "BENCH-DELAY-TO-TARGET", FROM_TARGET: "BENCH-DELAY-FROM-TARGET"}

@@ -284,6 +284,10 @@ def small_runs(folder: Path) -> tuple[RunPoints, RunPoints]:
     )
     leg = dataclasses.replace(linux, axes=(AxisValue("leg", "to the target"),))
     records.append(record(quantity="leg_time", requirement="TL-TO", value=40_000, upper=10**6, subject=leg))
+    whole = dataclasses.replace(linux, axes=(AxisValue("stretch", "whole"),))
+    records.append(
+        record(quantity="loop_delay", requirement="CL-WHOLE", value=250_000, upper=10**7, subject=whole)
+    )
     small = dataclasses.replace(linux, stack="kernel", axes=(AxisValue("size", "64 B"),))
     records += [
         record(

@@ -36,6 +36,7 @@ UIDS = (
     "bw-instrument",
     "bw-latency",
     "bw-legs",
+    "bw-loop",
     "bw-messages",
     "bw-overview",
     "bw-run",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,11 @@ CLIENT = Machine(2_500_000_000, ahead_ns=4_000_000_000, rate_ppm=25.0)
 
 
 def stream_bytes(
-    program: str, machine: Machine, points: tuple[str, ...], events: list[tuple[int, int, int]], end_ns: int
+    program: str,
+    machine: Machine,
+    points: tuple[str, ...],
+    events: Sequence[tuple[int, int, int] | tuple[int, int, int, int]],
+    end_ns: int,
 ) -> bytes:
     """Return a stream file.
 
@@ -68,31 +72,34 @@ def stream_bytes(
         program: Name of the program.
         machine: Whose counter.
         points: Their names.
-        events: Number of the point, tag and true time of each, in order.
+        events: Number of the point, tag and true time of each, in order; the number that came with it.
         end_ns: True time of the last reading of the clock.
     """
+    with_data = {each[0] for each in events if len(each) > 3}
 
     def block(kind: int, body: bytes, position: int = 0) -> bytes:
         return struct.pack("<IHHQQ", 0x01020304, kind, 0, position, len(body)) + body
 
     names = struct.pack("<64s32sQQIIII", program.encode(), b"all", 1, machine.hz, 1, len(points), 1, 1 << 16)
-    for name in points:
+    for number, name in enumerate(points):
         group, _, own = name.partition(".")
-        names += struct.pack("<24s40s24s144sIIqq", group.encode(), own.encode(), b"", b"", 1, 0, 0, 0)
+        kind, decoder = (2, b"<q") if number in with_data else (1, b"")
+        names += struct.pack("<24s40s24s144sIIqq", group.encode(), own.encode(), decoder, b"", kind, 0, 0, 0)
     found = [b"BWSTREAM", block(1, names)]
     for at_ns in range(BEGIN_NS - 500_000_000, end_ns + 500_000_000, 500_000_000):
         ticks = machine.ticks(at_ns)
         half = machine.hz // 20_000_000
         clock_ns = machine.clock_ns(at_ns) - TAI_UTC_S * 1_000_000_000
         found.append(block(3, struct.pack("<IiQQq", 0, TAI_UTC_S, ticks - half, ticks + half, clock_ns)))
-    slots = b"".join(
-        struct.pack(
-            "<QqIIHHI", machine.ticks(at_ns + machine.events_ahead_ns), tag, 1, 0, point, 0,
-            (place + 1) & 0x7FFFFFFF | 0x80000000,
-        )
-        for place, (point, tag, at_ns) in enumerate(events)
-    )  # fmt: skip
-    return b"".join([*found, block(2, slots), block(5, struct.pack("<QQQ", len(events), 0, 0))])
+    slots = b""
+    for point, tag, at_ns, *data in events:
+        ticks, size = machine.ticks(at_ns + machine.events_ahead_ns), 8 * len(data)
+        place = len(slots) // 32
+        slots += struct.pack("<QqIIHHI", ticks, tag, 1, 0, point, size, place + 1 | 0x80000000)
+        if data:
+            slots += struct.pack("<q20xI", data[0], place + 2)
+    end = struct.pack("<QQQ", len(slots) // 32, 0, 0)
+    return b"".join([*found, block(2, slots), block(5, end)])
 
 
 def card_answer(client: Machine, off_ns: int, end_ns: int) -> dict[str, Any]:
@@ -112,6 +119,27 @@ def card_answer(client: Machine, off_ns: int, end_ns: int) -> dict[str, Any]:
             "interval_ns": interval_ns, "columns": ["time_tai_ns", "n", "mean_ns", "min_ns", "max_ns"],
             "rows": rows,
         },
+    }  # fmt: skip
+
+
+def exchanges_answer(machine: Machine, half_ns: int, end_ns: int, shifted_ns: int = 0) -> dict[str, Any]:
+    """Return the answer of `bw-traffic offset`, of a machine's clock against the reference.
+
+    Args:
+        machine: Whose clock.
+        half_ns: Half of the round trip of each exchange.
+        end_ns: True time at which the events end.
+        shifted_ns: By so much it is wrong.
+    """
+    series = [
+        (at_ns, machine.clock_ns(at_ns) - at_ns + shifted_ns, half_ns)
+        for at_ns in range(BEGIN_NS - 400_000_000, end_ns + 400_000_000, 50_000_000)
+    ]
+    return {
+        "type": "result", "tool": "bw-traffic offset", "complete": True, "valid": True, "invalid_reasons": [],
+        "peer": "10.78.0.1:9999", "exchanges": len(series), "at_local_tai_ns": series[-1][0],
+        "offset_ns": series[-1][1], "rate_ppb": 0, "bound_ns": half_ns, "bound_growth_ppb": 0,
+        "tai_utc_s": TAI_UTC_S, "series": series, "clock_steps": [],
     }  # fmt: skip
 
 
@@ -176,16 +204,7 @@ def write_sample_legs(
         }  # fmt: skip
         answer |= (answers or {}).get(name, {})
         (folder / f"{name}.ndjson").write_text(json.dumps(answer) + "\n")
-    series = [
-        (at_ns, client.clock_ns(at_ns) - at_ns, half_ns)
-        for at_ns in range(BEGIN_NS - 400_000_000, sent_ns + 400_000_000, 50_000_000)
-    ]
-    exchanges = {
-        "type": "result", "tool": "bw-traffic offset", "complete": True, "valid": True, "invalid_reasons": [],
-        "peer": "10.78.0.1:9999", "exchanges": len(series), "at_local_tai_ns": series[-1][0],
-        "offset_ns": series[-1][1], "rate_ppb": 0, "bound_ns": half_ns, "bound_growth_ppb": 0,
-        "tai_utc_s": TAI_UTC_S, "series": series, "clock_steps": [],
-    }  # fmt: skip
+    exchanges = exchanges_answer(client, half_ns, sent_ns)
     (folder / "offset-client.ndjson").write_text(json.dumps(exchanges) + "\n")
     card = None if card_off_ns is None else Card("card.ndjson", 100)
     if card_off_ns is not None:

@@ -19,7 +19,7 @@ enum { COUNT_DEFAULT = 1000, INTERVAL_DEFAULT_US = 10000, BACKLOG = 1 };
 struct ring_options {
 	const char *from, *to;
 	int64_t count, interval_us, size_bytes; /* 0: not given */
-	int64_t writes, poll_us, work_us, work_turn, timeout_ms;
+	int64_t writes, poll_us, work_us, hold_us, hold_turn, timeout_ms;
 	bool is_udp, has_nagle, has_stamps;
 };
 
@@ -75,6 +75,8 @@ static int print_result(const struct ring *ring, const struct port_scheduling *s
 	json_uint(&json, "double", account->double_messages);
 	json_uint(&json, "disordered", account->disordered);
 	json_uint(&json, "broken", account->broken);
+	json_uint(&json, "held", ring->held);
+	json_int(&json, "held_mean_ns", ring->held ? ring->held_ns / (int64_t)ring->held : 0);
 	valid = answer_validity(&json, account->has_ended && !ring->failed, reasons, count);
 	json_bool(&json, "kernel_stamps", ring->stamps.asked);
 	json_array_open(&json, "clock_steps");
@@ -147,8 +149,8 @@ static int run_ring(const struct ring_options *options, const struct side_option
 		return refuse("--from, --to", NULL, "one of them, or both");
 	if (options->from && (options->count || options->interval_us || options->size_bytes))
 		return refuse("--count, --interval-us, --size-bytes", NULL, "of a source alone, which has no --from");
-	if (!options->from && (options->poll_us || options->work_us || options->work_turn))
-		return refuse("--poll-us, --work-us, --work-turn", NULL, "of one that reads, with --from");
+	if (!options->from && (options->poll_us || options->work_us || options->hold_us || options->hold_turn))
+		return refuse("--poll-us, --work-us, --hold-us, --hold-turn", NULL, "of one that reads, with --from");
 	if (!options->to && (options->writes != 1 || options->has_nagle))
 		return refuse("--writes, --nagle", NULL, "of one that writes, with --to");
 	if (options->is_udp && options->has_nagle)
@@ -167,7 +169,8 @@ static int run_ring(const struct ring_options *options, const struct side_option
 	ring.writes = options->writes;
 	ring.poll_ns = options->poll_us * NS_PER_US;
 	ring.work_ns = options->work_us * NS_PER_US;
-	ring.work_turn = options->work_turn;
+	ring.hold_ns = options->hold_us * NS_PER_US;
+	ring.hold_turn = options->hold_turn;
 	ring.timeout_ns = options->timeout_ms * NS_PER_MS;
 	ring.count = (uint32_t)(options->count ? options->count : COUNT_DEFAULT);
 	ring.interval_ns = (options->interval_us ? options->interval_us : INTERVAL_DEFAULT_US) * NS_PER_US;
@@ -177,7 +180,7 @@ static int run_ring(const struct ring_options *options, const struct side_option
 
 int verb_ring(int argc, char **argv)
 {
-	enum { OWN_OPTIONS = 13, SCHEDULING_OPTIONS = 3 };
+	enum { OWN_OPTIONS = 14, SCHEDULING_OPTIONS = 3 };
 	struct ring_options chosen = { .writes = 1, .timeout_ms = 10000 };
 	struct side_options side = side_defaults;
 	struct option options[OWN_OPTIONS + SCHEDULING_OPTIONS + 1] = {
@@ -201,8 +204,10 @@ int verb_ring(int argc, char **argv)
 		  .help = "look for messages at the places of such a grid, 10..10000000 us (default: wait for them)" },
 		{ .name = "work-us", .kind = OPTION_INT, .target = &chosen.work_us, .min = 1, .max = 10000000, .argument = "N",
 		  .help = "work so long on each message before it goes on, 1..10000000 us (default 0)" },
-		{ .name = "work-turn", .kind = OPTION_INT, .target = &chosen.work_turn, .min = 1, .max = RING_COUNT_MAX, .argument = "N",
-		  .help = "in each second turn of so many messages alone; in the others behind it (default 0: always)" },
+		{ .name = "hold-us", .kind = OPTION_INT, .target = &chosen.hold_us, .min = 1, .max = 10000000, .argument = "N",
+		  .help = "hold each message so long, asleep, before it goes on, 1..10000000 us (default 0)" },
+		{ .name = "hold-turn", .kind = OPTION_INT, .target = &chosen.hold_turn, .min = 1, .max = RING_COUNT_MAX, .argument = "N",
+		  .help = "hold those of each second turn of so many messages alone (default 0: all)" },
 		{ .name = "kernel-stamps", .kind = OPTION_FLAG, .target = &chosen.has_stamps,
 		  .help = "record when the kernel had each message's last frame, coming and going" },
 		{ .name = "timeout-ms", .kind = OPTION_INT, .target = &chosen.timeout_ms, .min = 1, .max = 3600000, .argument = "N",

@@ -40,12 +40,14 @@ struct ring {
 	struct address from, to;
 	bool is_udp, has_nagle, wants_stamps;
 	int64_t writes;                 /* of a message: 1, 2: header, then content */
-	int64_t interval_ns, poll_ns, work_ns, work_turn, timeout_ns;
+	int64_t interval_ns, poll_ns, work_ns, hold_ns, hold_turn, timeout_ns;
 	uint32_t count, content_bytes;
 	port_socket listener, in, out;
 	struct ring_stamps stamps;
 	struct ring_account account;
 	struct tally read, written;
+	int64_t held_ns;                /* in all, of so many messages */
+	uint64_t held;
 	uint32_t header_bytes;          /* UDP: size of a content whose header has come alone; 0: none */
 	int64_t kernel_realtime_ns;     /* the stamp of the message that was read; 0: none */
 	struct stepwatch watch;

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ring of programs: the evidence.
+
+The folder holds `ring.json` (this file's dataclasses), and of each program the files of `RecordedEnd`: the
+answer of `bw-loop ring`, the stream of its points, and the exchanges with its machine's clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reports.errors import RecordError
+from reports.record.codec import omit_none
+from reports.record.document import read_document, write_document
+from reports.timeline.recorded_end import RecordedEnd, require_plain
+from reports.tools.answers import Reader, last_result
+
+SCHEMA = "benchwright.control_ring/1"
+FOLDER = "control_loops"
+RING_FILE = "ring.json"
+HOLD_FOLDER = "hold"
+"""Beside `ring.json`: a ring in which a node holds messages by turns."""
+NAGLE_FOLDER = "nagle"
+"""Likewise: one in which small writes wait for what was written before."""
+
+
+@dataclass(frozen=True)
+class KnownHold:
+    """One node holds each message of each second turn of so many before it writes it.
+
+    Attributes:
+        node: Its place in the ring: the source is 0.
+    """
+
+    node: int
+    hold_us: int
+    turn: int
+
+
+@dataclass(frozen=True)
+class RingFacts:
+    """What `ring.json` holds.
+
+    Attributes:
+        target: Its kind.
+        ends: The programs in their order: source, nodes, sink.
+        writes: Of a message: 1, or 2: header, then content.
+        nagle: Small writes wait until what was written before is acknowledged.
+        size_bytes: Of a message, header and content.
+        interval_us: From one message to the next.
+        least_ns: Of each hop, what cables and switches take at least.
+        hold: None: no node holds messages.
+    """
+
+    target: str
+    ends: tuple[RecordedEnd, ...]
+    transport: Literal["tcp", "udp"]
+    writes: int
+    nagle: bool
+    size_bytes: int
+    count: int
+    interval_us: int
+    tai_utc_s: int
+    least_ns: tuple[int, ...]
+    hold: KnownHold | None = omit_none()  # noqa: RUF009 - a field
+    schema: str = SCHEMA
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the names of all files beside `ring.json`, each once."""
+        return tuple(dict.fromkeys(name for each in self.ends for name in each.files))
+
+    @property
+    def hops(self) -> int:
+        """Return from how many programs to the next one a message goes."""
+        return len(self.ends) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RingAnswer:
+    """The answer of `bw-loop ring`; numbers are messages.
+
+    Attributes:
+        of: How many there were, by the last message of all.
+        disordered: Came later than one with a higher number.
+        broken: Datagrams that are no message.
+        held_mean_ns: How long it held messages, on average of those that it did.
+    """
+
+    complete: bool
+    of: int
+    read: int
+    written: int
+    missing: int
+    double: int
+    disordered: int
+    broken: int
+    held_mean_ns: int
+
+
+def write_ring(folder: Path, found: RingFacts) -> Path:
+    """Write `ring.json` and return its path."""
+    return write_document(folder / RING_FILE, found)
+
+
+def load_ring_facts(folder: Path) -> RingFacts:
+    """Read `ring.json`; raises RecordError: names the key."""
+    found = read_document(RingFacts, folder / RING_FILE, SCHEMA)
+    require_plain(found.files, RING_FILE)
+    if len(found.ends) < 2 or found.ends[0].node != found.ends[-1].node:
+        raise RecordError(f"{RING_FILE}: ends: need source and sink, on one node")
+    if len({each.events for each in found.ends}) < len(found.ends):
+        raise RecordError(f"{RING_FILE}: ends: two have one stream")
+    if len(found.least_ns) != found.hops or min(found.least_ns) < 0:
+        raise RecordError(f"{RING_FILE}: least_ns: need one for each of {found.hops} hops, 0 and more")
+    if min(found.size_bytes, found.count, found.interval_us) < 1:
+        raise RecordError(f"{RING_FILE}: need size_bytes, count, interval_us >= 1")
+    hold = found.hold
+    if hold is not None and not (0 < hold.node < found.hops and hold.hold_us > 0 and hold.turn > 0):
+        raise RecordError(f"{RING_FILE}: hold: needs a node between source and sink; hold_us, turn >= 1")
+    return found
+
+
+def load_answer(folder: Path, end: RecordedEnd) -> RingAnswer:
+    """Read the answer of a program; raises RecordError: names file and key."""
+    spec: dict[str, tuple[type, ...]] = {"complete": (bool,)}
+    numbers = "of", "read", "written", "missing", "double", "disordered", "broken", "held_mean_ns"
+    spec |= dict.fromkeys(numbers, (int,))
+    return RingAnswer(**Reader(last_result(folder / end.answer), end.answer).fields(spec))

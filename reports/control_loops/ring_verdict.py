@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdicts on a ring: on what it takes, and by which the bench checks itself.
+
+Source and sink are on one machine, so that its counter alone says what the whole takes: what the timeline
+says of the same messages is held against it. A message that was read before it was written, one whose way
+nobody knows, or a message that a node held, which shows elsewhere, speaks against the bench.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reports.control_loops.capability import (
+    HOLD_ERROR,
+    ORDER,
+    QUANTILES,
+    UNACCOUNTED,
+    WHOLE,
+    WHOLE_BEYOND_U,
+    WHOLE_OUTSIDE,
+)
+from reports.control_loops.ring import Ring, Stretch
+from reports.errors import RecordError
+from reports.record.context import Context, Sample, build_record
+from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
+from reports.record.verdict import Verdict, judge
+from reports.requirements import Requirement
+from reports.timeline.clock_record import ClockLimits
+from reports.timeline.leg import off_in_quarters_ns, quantile_ns, quantile_uncertainty
+from reports.timeline.turns import TURNS_MIN, Later, later_by_turns
+from reports.timeline.verdict import contradiction_text
+
+ORDER_CHECK = "BENCH-RING-ORDER"
+OUTSIDE_CHECK, U_CHECK = "BENCH-RING-BOUND", "BENCH-RING-U"
+ACCOUNT_CHECK = "BENCH-RING-ACCOUNT"
+HOLD_CHECK = "BENCH-RING-HOLD"
+ORDER_LIMIT = Limit(0, None, "nothing is read before it was written")
+OUTSIDE_LIMIT = Limit(0, None, "one counter has measured the same messages")
+U_LIMIT = Limit(5, None, "U is made for 95 % of the messages")
+ACCOUNT_LIMIT = Limit(0, None, "each message has a way that all programs say alike")
+HOLD_SHARE = 2
+"""How long a node held messages has to show within one part in so many: there it is told from none."""
+PPB = 1_000_000_000
+
+
+def stretch_uncertainty(stretch: Stretch, statistic: str) -> Uncertainty:
+    """Return U of a quantile of a stretch, in ns.
+
+    Args:
+        stretch: At least one message.
+        statistic: `median` or `p99`.
+    """
+    share = QUANTILES[statistic]
+    if stretch.u_ns is not None:
+        return quantile_uncertainty(stretch.time_ns, stretch.u_ns, share)
+    value_ns = quantile_ns(stretch.time_ns, share)
+    return Uncertainty.from_parts(
+        [
+            UncertaintyPart("counter", "bound", math.ceil(abs(value_ns) * ClockLimits().rate_ppb / PPB)),
+            UncertaintyPart("quarters", "bound", off_in_quarters_ns(stretch.time_ns, share)),
+        ]
+    )
+
+
+def stretch_measurement(found: Ring, requirement: Requirement, context: Context) -> Measurement:
+    """Judge a quantile of a stretch and return the record, in ns.
+
+    Args:
+        found: What the events of all programs tell.
+        requirement: On LOOP_DELAY or LOOP_WIRE_DELAY, of one stretch.
+        context: Whose subject is on the axis `stretch`.
+
+    Raises:
+        RecordError: The ring has no such stretch.
+    """
+    stretch, limit = found.stretch(requirement.quantity, requirement.of), requirement.limit
+    n, lost = len(stretch), found.missing(stretch)
+    value, uncertainty = None, Uncertainty.from_parts([])
+    if n:
+        value = quantile_ns(stretch.time_ns, QUANTILES[requirement.statistic])
+        uncertainty = stretch_uncertainty(stretch, requirement.statistic)
+    allowed = requirement.lost or 0
+    judged = judge(
+        value, limit, uncertainty, n=n, n_required=requirement.samples, lost=lost, allowed_lost=allowed,
+        statistic=requirement.statistic, unit="ns",
+    )  # fmt: skip
+    if (why := undecided(found, stretch)) and judged.outcome in ("pass", "fail"):
+        judged = Verdict("inconclusive", judged.margin, why)
+    sample = Sample(requirement.quantity, requirement.statistic, value, n, requirement.samples, lost, allowed)
+    return build_record(requirement.id, sample, limit, uncertainty, judged, context)
+
+
+def undecided(found: Ring, stretch: Stretch) -> str:
+    """Return why a stretch has no verdict; empty: it has one. The whole needs no other machine's clock."""
+    causes = found.causality
+    if causes.is_certain and stretch.u_ns is not None and stretch.name != WHOLE:
+        return contradiction_text(causes)
+    if found.lost_events:
+        return f"{found.lost_events} events had no room in a ring of bw-events"
+    return "" if found.complete else "a program was stopped before its end"
+
+
+def order_measurement(found: Ring, context: Context) -> Measurement:
+    """Judge how many messages were read before they were written, for certain."""
+    causes = found.causality
+    certain = [each for each in causes.contradictions if each.weight == "certain"]
+    value = sum(each.count for each in certain)
+    why = contradiction_text(causes) if certain else ""
+    return _count(ORDER_CHECK, ORDER, ORDER_LIMIT, value, sum(map(len, found.hops)), why, context)
+
+
+def account_measurement(found: Ring, context: Context) -> Measurement:
+    """Judge how many messages went a way that answers and events do not say alike."""
+    n = sum(each.read for each in found.answers)
+    return _count(ACCOUNT_CHECK, UNACCOUNTED, ACCOUNT_LIMIT, found.unaccounted, n, "", context)
+
+
+def whole_measurements(found: Ring, context: Context) -> tuple[Measurement, Measurement]:
+    """Judge the whole by the timeline against the same by one counter: outside the bounds, and beyond U."""
+    whole, n = found.whole, len(found.whole)
+    off_ns = np.abs(whole.time_ns - found.whole_own_ns)
+    rate_ns = found.whole_own_ns * ClockLimits().rate_ppb // PPB
+    outside = int((off_ns > whole.sent.bound_ns + whole.received.bound_ns + rate_ns).sum())
+    beyond = int((off_ns > whole.u_ns + rate_ns).sum())
+    one = _count(OUTSIDE_CHECK, WHOLE_OUTSIDE, OUTSIDE_LIMIT, outside, n, "", context)
+    nothing, share = Uncertainty.from_parts([]), 100 * beyond / n if n else None
+    judged = judge(share, U_LIMIT, nothing, n=n, n_required=1, statistic="share", unit="%")
+    sample = Sample(WHOLE_BEYOND_U, "share", share, n, 1)
+    return one, build_record(U_CHECK, sample, U_LIMIT, nothing, judged, context)
+
+
+def _count(
+    check: str, quantity: str, limit: Limit, value: int, n: int, why: str, context: Context
+) -> Measurement:
+    nothing = Uncertainty.from_parts([])
+    judged = judge(value if n else None, limit, nothing, n=n, n_required=1, statistic="count")
+    if why and judged.outcome == "fail":
+        judged = Verdict("fail", judged.margin, why)
+    sample = Sample(quantity, "count", value if n else None, n, 1)
+    return build_record(check, sample, limit, nothing, judged, context)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundHold:
+    """What a node's hold of messages came to on one stretch.
+
+    Attributes:
+        stretch: Its name.
+        put_ns: What it has to come to: the hold in the node's own stretch and in the whole, else 0.
+        later: By how much the turns with it took longer.
+    """
+
+    stretch: str
+    put_ns: int
+    later: Later
+
+    @property
+    def error_ns(self) -> int:
+        """Return by how much it is off."""
+        return self.later.found_ns - self.put_ns
+
+
+def found_hold(found: Ring) -> list[FoundHold]:
+    """Return what a node's hold came to on each stretch; raises RecordError: no node held, or too short."""
+    hold = found.facts.hold
+    if hold is None:
+        raise RecordError("ring.json: no node has held")
+    own = WHOLE, f"node {hold.node}"
+    return [
+        FoundHold(
+            each.name,
+            found.answers[hold.node].held_mean_ns if each.name in own else 0,
+            later_by_turns(each.name, each.number, each.time_ns, hold.turn, found.facts.count),
+        )
+        for each in found.stretches
+    ]
+
+
+def hold_measurement(found: Sequence[FoundHold], context: Context) -> Measurement:
+    """Judge by how much a node's hold is off in its own stretch and the whole, and shows elsewhere.
+
+    Args:
+        found: Of one ring, on each stretch.
+        context: Whose subject is the node's stretch.
+    """
+    worst = max(found, key=lambda each: abs(each.error_ns) + 2 * each.later.standard_ns)
+    allowed_ns = max(each.put_ns for each in found) // HOLD_SHARE
+    limit = Limit(allowed_ns, -allowed_ns, "half of the hold: it is told from none")
+    uncertainty = Uncertainty.from_parts([UncertaintyPart("turns", "standard", worst.later.standard_ns)])
+    n = worst.later.turns
+    judged = judge(
+        worst.error_ns, limit, uncertainty, n=n, n_required=TURNS_MIN, statistic="median", unit="ns"
+    )
+    if judged.outcome != "pass":
+        judged = Verdict(judged.outcome, judged.margin, f"{worst.stretch}: {judged.reason}")
+    sample = Sample(HOLD_ERROR, "median", worst.error_ns, n, TURNS_MIN)
+    return build_record(HOLD_CHECK, sample, limit, uncertainty, judged, context)

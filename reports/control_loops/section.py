@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section on control loops: the ring, what each stretch of it takes, a node's known hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from reports.control_loops.capability import CAPABILITY, WHOLE
+from reports.control_loops.ring import Ring, Stretch, load_ring
+from reports.control_loops.ring_evidence import FOLDER, HOLD_FOLDER, NAGLE_FOLDER, RING_FILE
+from reports.control_loops.ring_plots import figure_stretches, figure_whole
+from reports.control_loops.ring_verdict import FoundHold, found_hold, stretch_uncertainty
+from reports.errors import ReportError
+from reports.record.measurement import Measurement
+from reports.section import PrintFigure, Section, TargetData, TargetView
+from reports.timeline.leg import quantile_ns
+from reports.timeline.verdict import contradiction_text
+
+WHOLE_CAPTION = (
+    "Each message round the whole ring, by the one counter of source and sink. Right: how often each time"
+    " came. The slowest one in a hundred may lie above."
+)
+STRETCHES_CAPTION = "Each stretch of the ring: median, and from 1 to 99 % of the messages."
+
+
+@dataclass(frozen=True, eq=False)
+class StretchRow:
+    """What the table shows of a stretch, in ns; of the wire None where no kernel has stamped."""
+
+    stretch: Stretch
+    between: str
+    median_ns: int
+    u_ns: float
+    mean_ns: float
+    p99_ns: int
+    wire_ns: int | None
+    missing: int
+
+
+@dataclass(frozen=True, eq=False)
+class ControlLoopsSection(TargetView):
+    """What the section shows.
+
+    Attributes:
+        ring: None: the evidence could not be read.
+        held: What a node's hold came to on each stretch; empty: no node held messages.
+        nagle: A ring whose small writes wait; None: there is none.
+        problems: Why.
+    """
+
+    judged: tuple[Measurement, ...]
+    ring: Ring | None
+    held: tuple[FoundHold, ...] = ()
+    nagle: Ring | None = None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> Sequence[Measurement]:
+        """Return the records that it shows."""
+        return self.judged
+
+    @property
+    def rows(self) -> list[StretchRow]:
+        """Return the stretches that have a message."""
+        return _rows(self.ring) if self.ring else []
+
+    @property
+    def nagle_rows(self) -> list[StretchRow]:
+        """Return those of the ring whose small writes wait."""
+        return _rows(self.nagle) if self.nagle else []
+
+    @property
+    def machines(self) -> int:
+        """Return how many machines the ring has."""
+        return len({each.node for each in self.ring.facts.ends}) if self.ring else 0
+
+    @property
+    def contradiction(self) -> str:
+        """Return the worst contradiction in words; empty: there is none."""
+        causes = self.ring.causality if self.ring else None
+        return contradiction_text(causes) if causes and causes.contradictions else ""
+
+    @property
+    def figures(self) -> list[tuple[str, str]]:
+        """Return figures with their captions."""
+        return list(self._drawn())
+
+    @property
+    def print_figures(self) -> Iterable[PrintFigure]:
+        """Return the figure of the whole."""
+        return [PrintFigure(svg, caption, "wide") for svg, caption in islice(self._drawn(), 1)]
+
+    def _drawn(self) -> Iterator[tuple[str, str]]:
+        """Draw one figure after the other."""
+        if self.ring is None or not len(self.ring.whole):
+            return
+        yield figure_whole("loops-whole", self.ring), WHOLE_CAPTION
+        yield figure_stretches("loops-stretches", self.ring), STRETCHES_CAPTION
+
+
+def _rows(ring: Ring) -> list[StretchRow]:
+    wire = {each.name: each for each in ring.wire_stretches if len(each)}
+    return [
+        StretchRow(
+            each,
+            _between(ring, each.name),
+            quantile_ns(each.time_ns, 0.5),
+            stretch_uncertainty(each, "median").expanded,
+            float(np.mean(each.time_ns)),
+            quantile_ns(each.time_ns, 0.99),
+            quantile_ns(wire[each.name].time_ns, 0.5) if each.name in wire else None,
+            ring.missing(each),
+        )
+        for each in ring.stretches
+        if len(each)
+    ]
+
+
+def _between(ring: Ring, name: str) -> str:
+    """Return in words between which machines a stretch lies."""
+    kind, _, place = name.partition(" ")
+    ends = [each.node for each in ring.facts.ends]
+    if name == WHOLE:
+        return ends[0]
+    at = int(place)
+    return f"{ends[at - 1]} → {ends[at]}" if kind == "hop" else ends[at]
+
+
+def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
+    """Return the section of a target; None: nothing was measured."""
+    folder = measured.evidence(FOLDER)
+    judged = tuple(each for each in measured.records if each.quantity in CAPABILITY.quantities)
+    if not judged and not (folder / RING_FILE).exists():
+        return None
+    problems: list[str] = []
+
+    def read(place: Path) -> Ring | None:
+        try:
+            return measured.once(load_ring, place)
+        except ReportError as error:
+            problems.append(str(error))
+            return None
+
+    ring = read(folder)
+    held: tuple[FoundHold, ...] = ()
+    if (folder / HOLD_FOLDER / RING_FILE).exists() and (holding := read(folder / HOLD_FOLDER)):
+        try:
+            held = tuple(found_hold(holding))
+        except ReportError as error:
+            problems.append(str(error))
+    has_nagle = (folder / NAGLE_FOLDER / RING_FILE).exists()
+    nagle = read(folder / NAGLE_FOLDER) if has_nagle else None
+    return ControlLoopsSection(judged, ring, held, nagle, tuple(problems))
+
+
+SECTION = Section(
+    (("control-loops", "Control loops"),), "control_loops/section.html.j2", gather_control_loops
+)

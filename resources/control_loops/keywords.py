@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keywords that send messages round a ring of machines, and judge what each stretch of it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from hw.errors import MeasurementError
+from reports import Conditions, Subject, current_run
+from reports.control_loops.capability import DELAYS, STRETCH
+from reports.control_loops.ring import Ring, load_ring
+from reports.control_loops.ring_evidence import (
+    FOLDER,
+    HOLD_FOLDER,
+    NAGLE_FOLDER,
+    RING_FILE,
+    KnownHold,
+    load_ring_facts,
+)
+from reports.control_loops.ring_verdict import (
+    ACCOUNT_CHECK,
+    HOLD_CHECK,
+    ORDER_CHECK,
+    OUTSIDE_CHECK,
+    U_CHECK,
+    account_measurement,
+    found_hold,
+    hold_measurement,
+    order_measurement,
+    stretch_measurement,
+    stretch_uncertainty,
+    whole_measurements,
+)
+from reports.errors import ReportError
+from reports.record.context import Context
+from reports.record.measurement import AxisValue, Measurement, NumberedCondition
+from reports.requirements import Requirement
+from reports.run.current import judges
+from reports.units import format_value
+from resources.control_loops.ring_trial import RingMessages, measure_ring
+from resources.control_loops.settings import TIMES, ring_times
+from resources.keywords.bench import bench_library, say
+from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.requirement_scope import RequirementScope
+from resources.keywords.robot_api import keyword, library
+from resources.moved import present
+from resources.names import Profile
+from resources.profiles import times_of
+from resources.requirements_file import load_requirements_file
+
+JUDGING = "Stretches Should Be Within Their Limits"
+HOLDING_NODE = 2
+"""The middle one of three: neither source nor sink is its neighbour."""
+
+
+@library(scope="SUITE", version="1", listener="SELF")
+class ControlLoopsLibrary(RequirementScope):
+    """Send messages round a ring of machines, source and sink on the target, on one timeline of all.
+
+    After the paper on distributed control loops: messages of 4 and 6 bytes over TCP. Every program records
+    when it read and wrote each message, every kernel when the message's last frame came and left.
+    """
+
+    def __init__(self, requirements: Path) -> None:
+        """Name the requirements.
+
+        Args:
+            requirements: File such as `robot/control_loops/requirements/control_loops_virtual.toml`.
+        """
+        self._path = present(requirements)
+        self._profile = ""
+        self._folder = Path()
+        self._ring: Ring | None = None
+
+    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
+        """Say that a suite that judges stretches asks every requirement on one of the file."""
+        if JUDGING in named:
+            yield self._path, [each.id for each in self._requirements()]
+
+    @keyword
+    def send_messages_round_the_ring(self, target: str, profile: Profile) -> None:
+        """Send messages from the target over three producers and back to it, and record every program.
+
+        Then some more, of which one node holds those of each second turn; where the profile asks for
+        it some whose small writes wait for what was written before.
+
+        Args:
+            target: Name of the target under `benchwright.targets` of the bench file.
+            profile: `ci`, `nightly`, …: how many.
+        """
+        library = bench_library()
+        bench, spec = library.bench, library.target(target)
+        times = times_of(profile, TIMES, ring_times)
+        self._profile, self._folder = profile, current_run().evidence_folder(FOLDER, target)
+        messages = RingMessages(times.count, times.interval_us, times.size_bytes, times.writes)
+        say(f"{times.count} messages round the ring from {target}")
+        measure_ring(bench, spec, messages, self._folder)
+        hold = KnownHold(HOLDING_NODE, times.hold_us, times.hold_turn)
+        said = f"node {hold.node} holds those of each second turn for {hold.hold_us} us"
+        say(f"{times.hold_count} messages, of which {said}")
+        measure_ring(
+            bench, spec, replace(messages, count=times.hold_count, hold=hold), self._folder / HOLD_FOLDER
+        )
+        if times.nagle_count:
+            say(f"{times.nagle_count} messages whose small writes wait for what was written before")
+            slow = replace(messages, count=times.nagle_count, nagle=True)
+            measure_ring(bench, spec, slow, self._folder / NAGLE_FOLDER)
+        self._ring = self._read(self._folder)
+        for each in self._ring.stretches:
+            if len(each):
+                median, u = (
+                    format_value(ns, "ns")
+                    for ns in (int(np.median(each.time_ns)), stretch_uncertainty(each, "median").expanded)
+                )
+                say(f"{each.name}: median {median}, U = {u}, of {len(each)} messages")
+
+    @keyword
+    def stretches_should_be_within_their_limits(self) -> None:
+        """Judge each stretch by every requirement of the file.
+
+        Fails unless all outcomes are `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
+        """
+        requirements = self._requirements()
+        judges(*(each.id for each in requirements))
+        records = [self._judged(each) for each in requirements]
+        keep(records)
+        require_passed(records)
+
+    @keyword
+    def no_message_should_be_read_before_it_was_written(self) -> None:
+        """Check the bench: beyond the bounds of the clocks no message may arrive before it left."""
+        judges(ORDER_CHECK)
+        self._check([order_measurement(self._found, self._context())], "none")
+
+    @keyword
+    def the_whole_should_be_what_one_counter_says(self) -> None:
+        """Check the bench: source and sink share a counter, which knows nothing of the timeline.
+
+        The whole of no message may differ by more than the bounds of both places, and of at most 5 % by more
+        than U.
+        """
+        judges(OUTSIDE_CHECK, U_CHECK)
+        self._check(list(whole_measurements(self._found, self._context())), "they agree")
+
+    @keyword
+    def every_message_should_be_accounted_for(self) -> None:
+        """Check the bench: on each hop each message was read once, or its reader says that it is missing."""
+        judges(ACCOUNT_CHECK)
+        self._check([account_measurement(self._found, self._context())], "all are")
+
+    @keyword
+    def held_messages_should_appear_in_their_own_stretch(self) -> None:
+        """Check the bench: how long one node held messages shows in its own stretch and the whole alone.
+
+        Each within half of it.
+        """
+        judges(HOLD_CHECK)
+        folder = self._folder / HOLD_FOLDER
+        try:
+            found = found_hold(self._read(folder))
+        except ReportError as error:
+            raise MeasurementError(str(error)) from error
+        for each in found:
+            put, later, u = (
+                format_value(ns, "ns", 3)
+                for ns in (each.put_ns, each.later.found_ns, 2 * each.later.standard_ns)
+            )
+            say(f"{each.stretch}: put in {put}, found {later}, U = {u}")
+        context = self._context(f"node {HOLDING_NODE}", HOLD_FOLDER)
+        self._check([hold_measurement(found, context)], "it appears where it was put")
+
+    @staticmethod
+    def _check(records: list[Measurement], passed: str) -> None:
+        keep(records, passed)
+        require_passed(records)
+
+    def _judged(self, requirement: Requirement) -> Measurement:
+        try:
+            return stretch_measurement(self._found, requirement, self._context(requirement.of))
+        except ReportError as error:
+            raise MeasurementError(f"{requirement.id}: {error}") from error
+
+    def _requirements(self) -> tuple[Requirement, ...]:
+        return load_requirements_file(self._path, *DELAYS).requirements
+
+    @property
+    def _found(self) -> Ring:
+        if self._ring is None:
+            raise MeasurementError("nothing was sent: call `Send Messages Round The Ring` first")
+        return self._ring
+
+    @staticmethod
+    def _read(folder: Path) -> Ring:
+        try:
+            return load_ring(folder)
+        except ReportError as error:
+            raise MeasurementError(str(error)) from error
+
+    def _context(self, stretch: str = "", part: str = "") -> Context:
+        run, bench, folder = current_run(), bench_library().bench.spec, self._folder / part
+        facts = load_ring_facts(folder)
+        numbers = (
+            NumberedCondition("size_bytes", facts.size_bytes),
+            NumberedCondition("writes", facts.writes),
+        )
+        return Context(
+            run_id=run.run_id,
+            test=running_test(),
+            subject=Subject(
+                bench.name, facts.target, axes=(AxisValue(STRETCH, stretch),) if stretch else None
+            ),
+            conditions=Conditions(self._profile, numbers=numbers),
+            simulated=bench.simulated,
+            evidence=tuple(run.evidence(folder / name) for name in (RING_FILE, *facts.files)),
+        )

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages round a ring: source and sink on the target, nodes on producers, each recorded.
+
+The clock of each machine is asked all the while by the node of the reference clock, unless it is that clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from hw.bench import BenchSpec, NodeKind, TargetSpec
+from hw.errors import CapabilityError
+from hw.open_bench import OpenBench
+from reports.control_loops.ring_evidence import KnownHold, RingFacts, write_ring
+from reports.timeline.recorded_end import RecordedEnd
+from resources.clock_sync.tai_utc import common_tai_utc_s
+from resources.timeline.clocks_asked import ENDING_S, ask_clocks
+from resources.timeline.recorded_program import RecordedProgram, collect_recorded, start_recorded
+from resources.timeline.stimulus_trial import WITNESS_MAX_MS, least_way_ns
+from resources.tools.experiment import Experiment
+from resources.tools.witness import add_witness
+
+TOOL = "bw-loop"
+POINTS = ("ring",)
+FIRST_PORT = 9650
+NODES = 3
+"""Between source and sink: four machines, as in the paper (3.3)."""
+TIMEOUT_MS = 20_000
+"""How long a program waits for its neighbours: a machine may be away."""
+
+
+@dataclass(frozen=True)
+class RingMessages:
+    """What goes round.
+
+    Attributes:
+        writes: Of a message: 1, or 2: header, then content.
+        nagle: Small writes wait until what was written before is acknowledged.
+        hold: Of one node; None: none holds messages.
+    """
+
+    count: int
+    interval_us: int
+    size_bytes: int
+    writes: int
+    nagle: bool = False
+    hold: KnownHold | None = None
+
+    def words(self, place: int, last: int) -> list[str]:
+        """Return the options of the program at a place of the ring."""
+        found: list[str] = []
+        if place == 0:
+            found += ["--count", str(self.count), "--interval-us", str(self.interval_us)]
+            found += ["--size-bytes", str(self.size_bytes)]
+        if place < last:
+            found += ["--writes", str(self.writes), *(["--nagle"] if self.nagle else [])]
+        if self.hold is not None and self.hold.node == place:
+            found += ["--hold-us", str(self.hold.hold_us), "--hold-turn", str(self.hold.turn)]
+        return found
+
+
+def ring_nodes(spec: BenchSpec, target: TargetSpec) -> list[tuple[str, str]]:
+    """Return node and address of each program in its order; the first and the last are the target's.
+
+    Producers that are machines of their own come first: their clocks differ.
+
+    Raises:
+        CapabilityError: The bench has too few producers besides the target.
+    """
+    producers = [each for _, each in sorted(spec.producers.items()) if each.node != target.node]
+    own = [each for each in producers if spec.nodes[each.node].kind is NodeKind.LABGRID]
+    between = [*own, *(each for each in producers if each not in own)][:NODES]
+    if len(between) < NODES:
+        raise CapabilityError(
+            f"bench {spec.name}: {len(between)} producers besides {target.node}: a ring needs {NODES}"
+        )
+    end = (target.node, target.test_address)
+    return [end, *((each.node, each.address) for each in between), end]
+
+
+def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, folder: Path) -> RingFacts:
+    """Send messages from the target round a ring of producers and back to it, and write the evidence.
+
+    Args:
+        bench: An open bench.
+        target: Where source and sink are.
+        messages: What goes round.
+        folder: Evidence goes here.
+
+    Raises:
+        CapabilityError: The bench has too few producers, or a node cannot record.
+        BenchError: A node or a tool does not work.
+        MeasurementError: A tool came to no result.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = bench.spec
+    places = ring_nodes(spec, target)
+    nodes = list(dict.fromkeys(node for node, _ in places))
+    bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
+    tai_utc_s = common_tai_utc_s(bench, nodes, folder)
+    within_s = messages.count * messages.interval_us / 1e6 + ENDING_S
+    with Experiment(bench) as experiment:
+        asked = ask_clocks(experiment, nodes, folder)
+        add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
+        begun = _start(experiment, places, messages, tai_utc_s, folder)
+        ends: list[RecordedEnd] = []
+        for program in begun:
+            answer, stream = collect_recorded(experiment, program, within_s, folder)
+            ends.append(RecordedEnd(program.node, answer, stream, asked.exchanges.get(program.node)))
+        asked.end()
+    found = RingFacts(
+        target.kind,
+        tuple(ends),
+        "tcp",
+        messages.writes,
+        messages.nagle,
+        messages.size_bytes,
+        messages.count,
+        messages.interval_us,
+        tai_utc_s,
+        tuple(
+            least_way_ns(bench, one, other, messages.size_bytes) if one != other else 0
+            for (one, _), (other, _) in pairwise(places)
+        ),
+        messages.hold,
+    )
+    write_ring(folder, found)
+    return found
+
+
+def _start(
+    experiment: Experiment,
+    places: Sequence[tuple[str, str]],
+    messages: RingMessages,
+    tai_utc_s: int,
+    folder: Path,
+) -> list[RecordedProgram]:
+    """Start all programs, the sink first: each finds the next one there. Return them in their order."""
+    last = len(places) - 1
+    begun: list[RecordedProgram] = []
+    for place in range(last, -1, -1):
+        node, address = places[place]
+        words = ["ring", *messages.words(place, last), "--kernel-stamps"]
+        if place:
+            words += ["--from", f"{address}:{FIRST_PORT + place}"]
+        if place < last:
+            words += ["--to", f"{places[place + 1][1]}:{FIRST_PORT + place + 1}"]
+        words += ["--tai-utc-s", str(tai_utc_s), "--timeout-ms", str(TIMEOUT_MS)]
+        words += ["--priority", str(experiment.bench.node(node).priority)]
+        if cpus := experiment.bench.spec.nodes[node].cpus:
+            words += ["--cpu", str(cpus[0])]
+        begun.append(start_recorded(experiment, _name(place, last), node, POINTS, words, folder, TOOL))
+    return begun[::-1]
+
+
+def _name(place: int, last: int) -> str:
+    return "source" if place == 0 else "sink" if place == last else f"node-{place}"

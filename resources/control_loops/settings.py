@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many messages a profile sends round a ring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw.errors import ConfigError
+from hw.fields import Fields
+
+TIMES = Path(__file__).with_name("times.toml")
+HOLD_PART = 2
+"""Of an interval: so long a node may hold a message, since it does so with each."""
+
+
+@dataclass(frozen=True)
+class RingTimes:
+    """What goes round.
+
+    Attributes:
+        count: Messages.
+        interval_us: From one to the next.
+        size_bytes: Of each, header and content.
+        writes: Of each: 1, or 2: header, then content.
+        hold_us: How long one node holds each message of each second turn, in a ring of its own.
+        hold_count: Messages of that.
+        hold_turn: Messages of a turn.
+        nagle_count: Messages of a ring whose small writes wait; 0: there is none.
+    """
+
+    count: int
+    interval_us: int
+    size_bytes: int
+    writes: int
+    hold_us: int
+    hold_count: int
+    hold_turn: int
+    nagle_count: int
+
+
+def ring_times(table: Fields) -> RingTimes:
+    """Read the table of a profile; raises ConfigError: names file, field and allowed range."""
+    times = RingTimes(
+        count=table.integer("count", 100, 10_000_000),
+        interval_us=table.integer("interval_us", 100, 10_000_000),
+        size_bytes=table.integer("size_bytes", 10, 60_004),
+        writes=table.integer("writes", 1, 2),
+        hold_us=table.integer("hold_us", 1, 5_000_000),
+        hold_count=table.integer("hold_count", 100, 10_000_000),
+        hold_turn=table.integer("hold_turn", 10, 100_000),
+        nagle_count=table.integer("nagle_count", 0, 10_000_000),
+    )
+    where = f"{table.file}: {table.table}"
+    if times.hold_us > times.interval_us // HOLD_PART:
+        raise ConfigError(
+            f"{where}.hold_us: {times.hold_us}; allowed: 1..{times.interval_us // HOLD_PART}, half of"
+            " interval_us"
+        )
+    if times.hold_turn * 2 > times.hold_count:
+        raise ConfigError(
+            f"{where}.hold_turn: {times.hold_turn}; allowed: 10..{times.hold_count // 2}, half of hold_count"
+        )
+    table.finish()
+    return times
