@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hw.answers import json_line, tail
-from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.errors import BenchError, CapabilityError, MeasurementError, OverdueError
 from hw.open_bench import Nodes
 from hw.protocols import Conversation
 from resources.experiment.components import BROUGHT, RUN, START, STOP, WAIT, ProgramComponent, Task
@@ -23,6 +24,8 @@ LISTEN_S = 1.0
 SAID_LINES, SAID_BYTES = 12, 2000
 OWN_FILES = ("out", "err")
 RESET_S = 10.0
+END_S = 10.0
+"""From SIGKILL to the end of its supervisor, and of the connection."""
 NOT_WRITTEN = "it has written no such file"
 EVENTS = "events"
 
@@ -158,10 +161,13 @@ class Program:
             ]
         return command
 
-    def _told(self, phase: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Tell it of a phase and return the values of its answer."""
+    def _told(
+        self, phase: str, parameters: Mapping[str, Any], within_s: float = math.inf
+    ) -> Mapping[str, Any]:
+        """Tell it of a phase and return the values of its answer; raises OverdueError."""
         if self._conversation is None:
             raise MeasurementError("was not started")
+        deadline_s = time.monotonic() + within_s
         self._conversation.tell(phase, parameters)
         while True:
             answer = self._heard(LISTEN_S)
@@ -172,6 +178,8 @@ class Program:
                 return cast("Mapping[str, Any]", values) if isinstance(values, dict) else {}
             if self._is_abandoned:
                 raise MeasurementError("was ended with the others")
+            if time.monotonic() > deadline_s:
+                raise OverdueError(f"no answer to {phase} within {within_s:g} s")
 
     def look(self) -> None:
         """Raise as `do` where it has failed without being asked; for one that is asked nothing now."""
@@ -202,9 +210,15 @@ class Program:
             time.sleep(min(LISTEN_S, max(0.0, end_s - time.monotonic())))
 
     def finish(self) -> None:
-        """End it where it still runs; raises MeasurementError where it fails in that."""
-        if self._conversation is not None and not self.has_failed:
-            self._told(STOP, {})
+        """End it where it still runs; raises as `do`."""
+        if self._conversation is None or self.has_failed:
+            return
+        try:
+            self._told(STOP, {}, self._ends_within_s)
+        except OverdueError as error:
+            self.has_failed = True
+            lost = "" if self._bench.node(self.node).is_reached() else ": its node does not answer any more"
+            raise OverdueError(f"{error}{lost}") from error
 
     def abandon(self) -> None:
         """End its program, whatever it does, without waiting for that."""
@@ -225,14 +239,18 @@ class Program:
         """End a run of several, whose program has ended."""
         assert self._conversation is not None
         self._conversation.stop()
-        self._conversation.wait(self.component.grace_ms / 1000 + 10)
+        self._conversation.wait(self._ends_within_s)
         self._conversation = None
+
+    @property
+    def _ends_within_s(self) -> float:
+        return self.component.grace_ms / 1000 + END_S
 
     def collect(self) -> list[str]:
         """Fetch what it has left, and return the names of files that could not be.
 
         Raises:
-            BenchError: Its node does not answer.
+            BenchError: Its node does not answer; the text names the file.
         """
         if not self._remote:
             return []
@@ -250,6 +268,8 @@ class Program:
             try:
                 node.get(f"{self._remote}/{name}", self._folder / f"{self._prefix}-{name}")
             except (BenchError, OSError) as error:
+                if isinstance(error, OverdueError) or not node.is_reached():
+                    raise
                 lost.append(f"{self.name}: {name}: {error}")
         lost += [
             f"{self.name}: {each}: {NOT_WRITTEN}"
