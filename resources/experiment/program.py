@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
 from hw.answers import json_line, tail
-from hw.errors import BenchError, CapabilityError, MeasurementError, OverdueError
+from hw.errors import BenchError, CapabilityError, ConfigError, MeasurementError, OverdueError
 from hw.open_bench import Nodes
 from hw.protocols import Conversation
 from resources.experiment.components import BROUGHT, RUN, START, STOP, WAIT, ProgramComponent, Task
@@ -34,13 +34,21 @@ class Program:
     """A component of an experiment at one point."""
 
     def __init__(
-        self, component: ProgramComponent, node: str, bench: Nodes, files: Path, folder: Path, mark: str
+        self,
+        component: ProgramComponent,
+        node: str,
+        phases: Collection[str],
+        bench: Nodes,
+        files: Path,
+        folder: Path,
+        mark: str,
     ) -> None:
         """Prepare; nothing is started.
 
         Args:
             component: What it is.
             node: Of the bench.
+            phases: Of its own that it is asked for.
             bench: Open; the node is on.
             files: Where files lie that its command brings, by their names.
             folder: Of the point: what it leaves goes there.
@@ -48,6 +56,8 @@ class Program:
         """
         self.component = component
         self.node = node
+        self._phases = phases
+        self._registered: Sequence[str] = ()
         self._bench = bench
         self._files = files
         self._folder = folder
@@ -73,6 +83,7 @@ class Program:
             MeasurementError: It failed, or was abandoned; the text says how.
             BenchError: Its node does not work.
             CapabilityError: Its node cannot run it.
+            ConfigError: It is to do a phase that it has not registered.
         """
         if task.until is not None:
             self._until(task)
@@ -131,6 +142,9 @@ class Program:
         before, self.waits_for = self.waits_for, f"it was not ready by {component.ready}"
         values = self._told(START, {})
         self.waits_for = before
+        if lacks := sorted(set(self._phases) - set(self._registered)):
+            has = ", ".join(self._registered) or "none"
+            raise ConfigError(f"has registered no phase {', '.join(lacks)}; it has {has}")
         return values
 
     def _keep_earlier(self) -> None:
@@ -171,6 +185,11 @@ class Program:
         self._conversation.tell(phase, parameters)
         while True:
             answer = self._heard(LISTEN_S)
+            if answer is not None and answer.get("type") == "ready":
+                phases: Any = answer.get("phases")
+                listed = cast("list[object]", phases) if isinstance(phases, list) else []
+                self._registered = [str(each) for each in listed]
+                continue
             if answer is not None and answer.get("phase") != phase:
                 raise MeasurementError(f"answered {answer.get('phase')!r} in phase {phase}")
             if answer is not None and answer.get("type") == "done":

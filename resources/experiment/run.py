@@ -149,16 +149,8 @@ class ExperimentRun:
         schedule = _Schedule(folder / "schedule.ndjson")
         experiment = Experiment(self._bench)
         parts = {
-            name: part_of(
-                each,
-                spec.nodes[each.node].node if each.node else "",
-                self._bench,
-                experiment,
-                self._folder.files,
-                folder,
-                self._folder.mark,
-            )
-            for name, each in spec.components.items()
+            name: part_of(spec, name, self._bench, experiment, self._folder.files, folder, self._folder.mark)
+            for name in spec.components
         }
         try:
             with experiment:

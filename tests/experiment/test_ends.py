@@ -66,6 +66,12 @@ CASES: dict[str, Case] = {
         4,
         "x on p01, phase all: answered 'other' in phase go",
     ),
+    "not-registered": (
+        shell(SPEAKS, ready="phases"),
+        {"x": ["start", "go", "send"]},
+        2,
+        "x on p01, phase all: has registered no phase send; it has go",
+    ),
     "mtu": (shell("ip link set test0 mtu 1300"), None, 5, "node one (p01): links: "),
     "failed-and-left": (
         shell("ip rule add from 10.9.9.9 table 9; exit 3"),
