@@ -281,3 +281,12 @@ def test_a_copy_that_moves_nothing_has_a_deadline(
     finally:
         network.set_port(switch, f"c-{TARGET}", up=True)
     assert node.run(["echo", "on"], timeout_s=HANG_S).stdout == "on\n", "the connection stands"
+
+
+def test_a_command_that_is_timed_out_leaves_no_connection_behind(node: SshNode) -> None:
+    with pytest.raises(OverdueError, match=r"linux: sleep 654321: timed out after 0.3 s\Z"):
+        node.run(["sleep", "654321"], timeout_s=STALL_S)
+    lines = [each.read_bytes() for each in Path("/proc/self/task").glob("*/children")]
+    children = [pid for line in lines for pid in line.decode().split()]
+    assert children, "the connection"
+    assert not [pid for pid in children if b"654321" in Path("/proc", pid, "cmdline").read_bytes()]
