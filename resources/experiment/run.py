@@ -19,7 +19,7 @@ from hw.bench import NodeKind
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.open_bench import OpenBench, PoweredNodes
 from hw.tools import ROOT
-from reports.run.provenance import commit_of
+from reports.run.provenance import OWN_NAME, commit_of, source_of
 from resources.experiment.components import (
     COLLECT,
     ExperimentSpec,
@@ -109,8 +109,8 @@ class ExperimentRun:
                     raise CapabilityError(f"node {name} ({each.node}): must have {tool}, has not")
 
     def versions(self) -> dict[str, str]:
-        """Return kernel and tools of each node, in words, and this software's version."""
-        found = {"benchwright": commit_of(ROOT) or "no commit"}
+        """Return kernel and tools of each node, in words; of this software commit, or version and files."""
+        found = {OWN_NAME: commit_of(ROOT) or source_of(ROOT) or "unknown"}
         spec = self._experiment.as_written()
         for name, each in spec.nodes.items():
             found[f"{name} kernel"] = self._bench.node(each.node).run(["uname", "-sr"]).stdout.strip()

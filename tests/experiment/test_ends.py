@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,10 @@ def test_an_output_that_cannot_be_written_is_the_benchs_fault(tmp_path: Path) ->
     assert "Traceback" not in done.stderr
 
 
-def test_files_of_an_included_file_lie_beside_it_and_names_can_be_escaped(tmp_path: Path) -> None:
+def test_files_of_an_included_file_lie_beside_it_and_names_can_be_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "none"))  # as of a tree that was exported
     parts = tmp_path / "parts"
     parts.mkdir()
     (parts / "s.sh").write_text("echo $1\n")
@@ -161,3 +165,4 @@ def test_files_of_an_included_file_lie_beside_it_and_names_can_be_escaped(tmp_pa
     assert (tmp_path / "output/points/0001/x.out").read_text() == "${HOME}\n"
     versions = json.loads((tmp_path / "output/versions.json").read_text())
     assert "one kernel" in versions
+    assert re.fullmatch(r"\S+, files of SHA-256 [0-9a-f]{64}", versions["benchwright"])
