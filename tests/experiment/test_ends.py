@@ -13,7 +13,7 @@ import pytest
 
 from resources.experiment.toml_text import toml_text
 from tests.experiment.lab import ROOT, bench_file, command, left_soon, run
-from tests.patience import HANG_S
+from tests.patience import HANG_S, STALL_S
 from tests.turns import in_turn
 
 pytestmark = pytest.mark.simulated
@@ -93,7 +93,9 @@ CASES: dict[str, Case] = {
 def test_an_end_that_is_not_sound_is_told(tmp_path: Path, case: str) -> None:
     component, tasks, code, said = CASES[case]
     with in_turn(NAME):
-        done = run("run", experiment(tmp_path, component, tasks), "--output", tmp_path / "output")
+        file = experiment(tmp_path, component, tasks)
+        settle_s = STALL_S if code == 5 else None
+        done = run("run", file, "--output", tmp_path / "output", settle_s=settle_s)
         assert done.returncode == code, done.stdout + done.stderr
         assert "experiment: point 1: " in done.stderr
         assert said in done.stderr
