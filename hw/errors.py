@@ -32,3 +32,7 @@ class BenchError(BenchwrightError):
     """The bench is at fault (a node died, somebody else holds it): no verdict on the target."""
 
     exit_code = 5
+
+
+class OverdueError(BenchError):
+    """A node has not done within its deadline what it was asked to do."""

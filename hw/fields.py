@@ -35,6 +35,23 @@ def _warn(text: str) -> None:
     logging.getLogger(__name__).warning(text)
 
 
+class FieldError(ConfigError):
+    """A key, or a table, that is wrong.
+
+    Attributes:
+        file: Name of the file; empty: who reads it knows.
+        key: Path of the key inside the file.
+        said: What is wrong with it.
+    """
+
+    def __init__(self, file: str, key: str, said: str) -> None:
+        """Say it in one line."""
+        super().__init__(": ".join(filter(None, (file, key, said))))
+        self.file = file
+        self.key = key
+        self.said = said
+
+
 class Fields:
     """One table of a configuration file; ask for each key, then call `finish`."""
 
@@ -49,15 +66,13 @@ class Fields:
         self.file = file
         self.table = table
         if not isinstance(data, Mapping):
-            raise ConfigError(
-                f"{file}: {table or 'the top'}: must be a table of keys, found {type(data).__name__}"
-            )
+            found = type(data).__name__
+            raise FieldError(file, table or "the top", f"must be a table of keys, found {found}")
         items = cast("Mapping[object, object]", data)
         for key in items:
             if not isinstance(key, str | int) or isinstance(key, bool):
-                raise ConfigError(
-                    f"{file}: {table or 'the top'}: key {key!r} must be a plain name (quote it)"
-                )
+                said = f"key {key!r} must be a plain name (quote it)"
+                raise FieldError(file, table or "the top", said)
         self._data: dict[str, object] = {str(key): value for key, value in items.items()}
         self._asked: set[str] = set()
 
@@ -66,7 +81,7 @@ class Fields:
         if old not in self._data:
             return
         if new in self._data:
-            raise ConfigError(f"{self.file}: {self._path(old)}: is {new} now, which is there, too")
+            raise self.fault(old, f"is {new} now, which is there, too")
         _warn(f"{self.file}: {self._path(old)} is {new} now; the next version no longer knows the old name")
         self._data[new] = self._data.pop(old)
 
@@ -78,11 +93,15 @@ class Fields:
         if key in self._data:
             return self._data[key]
         if default is _REQUIRED:
-            raise ConfigError(f"{self.file}: {self._path(key)}: missing")
+            raise self.fault(key, "missing")
         return default
 
-    def _wrong(self, key: str, found: object, wanted: str) -> ConfigError:
-        return ConfigError(f"{self.file}: {self._path(key)}: must be {wanted}, found {found!r}")
+    def fault(self, key: str, said: str) -> FieldError:
+        """Return what is wrong with a key, to be raised; with an empty one, with the table."""
+        return FieldError(self.file, self._path(key) if key else self.table, said)
+
+    def _wrong(self, key: str, found: object, wanted: str) -> FieldError:
+        return self.fault(key, f"must be {wanted}, found {found!r}")
 
     def text(self, key: str, default: str | None = _REQUIRED, choices: Sequence[str] = ()) -> str:
         """Return a string, one of `choices` where given."""
@@ -213,4 +232,4 @@ class Fields:
         unknown = sorted(set(self._data) - self._asked)
         if unknown:
             known = ", ".join(sorted(self._asked))
-            raise ConfigError(f"{self.file}: {self._path(unknown[0])}: unknown key; known here: {known}")
+            raise self.fault(unknown[0], f"unknown key; known here: {known}")

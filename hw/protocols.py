@@ -61,7 +61,7 @@ class Conversation(Job, Protocol):
     """
 
     def tell(self, phase: str, parameters: Mapping[str, Any]) -> None:
-        """Say which phase it is."""
+        """Say which phase it is; raise OverdueError where that is not taken from here."""
         ...
 
     def hear(self, timeout_s: float) -> dict[str, Any] | None:
@@ -117,11 +117,15 @@ class Node(Protocol):
         ...
 
     def put(self, local: Path, remote: str) -> None:
-        """Copy a file to the node, keeping its mode."""
+        """Copy a file to the node, keeping its mode.
+
+        Raises:
+            BenchError: It cannot be copied; OverdueError: not within a time that follows from its bytes.
+        """
         ...
 
     def get(self, remote: str, local: Path) -> None:
-        """Copy a file from the node."""
+        """Copy a file from the node; raises as `put`."""
         ...
 
     def bring(self, file: Path) -> str:

@@ -8,7 +8,9 @@ end of its stdin.
 from __future__ import annotations
 
 import json
+import os
 import queue
+import select
 import subprocess
 import threading
 import time
@@ -17,11 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from hw.answers import json_line, tail
-from hw.errors import BenchError
+from hw.errors import BenchError, OverdueError
 from hw.preload import without_preload
 from hw.protocols import READY_S
 
 _LONGEST_LINE = 1 << 20
+TELL_S = 30.0
+"""How long a program may leave what it is told in its pipe, which holds 64 KiB of it."""
+_LOOK_S = 0.5
 
 
 class PipeConversation:
@@ -45,6 +50,7 @@ class PipeConversation:
             with self._errors.open("wb") as errors:
                 self._process = subprocess.Popen(
                     [*argv],
+                    bufsize=0,
                     env=without_preload(),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -53,6 +59,8 @@ class PipeConversation:
                 )
         except OSError as error:
             raise BenchError(f"{name}: {error.strerror}") from error
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
         threading.Thread(target=self._read, name=name, daemon=True).start()
 
     def _read(self) -> None:
@@ -72,14 +80,25 @@ class PipeConversation:
         return self._process.pid
 
     def tell(self, phase: str, parameters: Mapping[str, Any]) -> None:
-        """Say which phase it is; a program that has ended does not hear it."""
+        """Say which phase it is; a program that has ended does not hear it.
+
+        Raises:
+            OverdueError: It does not read, nor end.
+        """
         words = json.dumps({"type": "phase", "name": phase, "parameters": parameters}, separators=(",", ":"))
         assert self._process.stdin is not None
+        left, deadline = memoryview(words.encode() + b"\n"), time.monotonic() + TELL_S
         try:
-            self._process.stdin.write(words.encode() + b"\n")
-            self._process.stdin.flush()
+            while left:
+                try:
+                    left = left[os.write(self._process.stdin.fileno(), left) :]
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        said = f"{self.name}: has not read in {TELL_S:g} s what phase {phase} is"
+                        raise OverdueError(said) from None
+                    select.select([], [self._process.stdin], [], _LOOK_S)
         except (OSError, ValueError):
-            return  # its end is what is heard next
+            return  # its end is what is heard next, or it was stopped
 
     def hear(self, timeout_s: float) -> dict[str, Any] | None:
         """Return the next answer.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hw.answers import json_line, tail
 from hw.drivers.conversation import PipeConversation
-from hw.errors import BenchError
+from hw.errors import BenchError, OverdueError
 from hw.preload import without_preload
 from hw.protocols import READY_S, CommandResult
 
@@ -102,7 +102,7 @@ class LocalNode:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
         except subprocess.TimeoutExpired as error:
-            raise BenchError(f"{self.name}: {' '.join(argv)}: timed out after {timeout_s:g} s") from error
+            raise OverdueError(f"{self.name}: {' '.join(argv)}: timed out after {timeout_s:g} s") from error
         except OSError as error:
             raise BenchError(f"{self.name}: {' '.join(argv)}: {error.strerror}") from error
         completed = CommandResult(tuple(argv), done.returncode, done.stdout, done.stderr)

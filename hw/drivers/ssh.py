@@ -15,6 +15,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +27,8 @@ from hw.answers import tail
 from hw.drivers.conversation import PipeConversation
 from hw.drivers.labgrid_api import register_driver
 from hw.drivers.local import require_success, says_ready
-from hw.errors import BenchError
+from hw.drivers.scp import CopyError, CopyOverdueError, bytes_in, copy
+from hw.errors import BenchError, OverdueError
 from hw.protocols import READY_S, CommandResult
 
 # Its driver warns of each attempt to connect to a node that still boots.
@@ -39,6 +41,7 @@ REMOTE_TOOLS = "/var/lib/benchwright/bin"  # Debian mounts /run so that nothing 
 
 _POWER_POLL_S = 0.2
 _ANSWER_S = 5
+_HANG_UP_S = 10
 _UNUSED_S = 10
 _OTHER_KEY = b"Host key verification failed"
 """What ssh says of a node whose key is not the known one."""
@@ -99,21 +102,67 @@ class NamespaceSSHDriver(SSHDriver):
         finally:
             self.ssh_prefix = before
 
+    def _run(
+        self, cmd: str, codec: str = "utf-8", decodeerrors: str = "strict", timeout: float | None = None
+    ) -> tuple[list[str], list[str], int]:
+        """Run a line to its end, as labgrid does, whose ssh goes on after the deadline.
+
+        Raises:
+            subprocess.TimeoutExpired: At the deadline; ssh has ended.
+        """
+        bound: Any = self  # labgrid sets what `bindings` names
+        if not bound._check_keepalive():
+            failure: Any = ExecutionError
+            raise failure("Keepalive no longer running")
+        done = subprocess.run(
+            self.command_line(cmd),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if bound.stderr_merge else subprocess.PIPE,
+            timeout=timeout,
+            check=False,
+        )
+        out, err = (
+            each.decode(codec, decodeerrors).split("\n") for each in (done.stdout, done.stderr or b"")
+        )
+        return out[:-1] if not out[-1] else out, err[:-1] if not err[-1] else err, done.returncode
+
     def command_line(self, line: str) -> list[str]:
         """Return the command, here, by which the node's shell runs a line over the connection that stands."""
         bound: Any = self  # labgrid sets what `bindings` names
         service = bound.networkservice
-        to = ["-p", str(service.port), "-l", str(service.username), str(service.address)]
+        to = ["-p", str(service.port), "-l", str(bound._get_username()), str(service.address)]
         return ["ssh", "-x", *self.ssh_prefix, *to, "--", line]
+
+    def copy_line(self, source: str, destination: str) -> list[str]:
+        """Return the command, here, that copies over the connection that stands; see `remote`.
+
+        Raises:
+            CopyError: It does not stand any more: scp would make one of its own.
+        """
+        bound: Any = self  # labgrid sets what `bindings` names
+        if not bound._check_keepalive():
+            raise CopyError("no connection by SSH any more")
+        mode = ["-s"] if bound.explicit_sftp_mode and bound._scp_supports_explicit_sftp_mode() else []
+        mode += ["-O"] if bound.explicit_scp_mode and bound._scp_supports_explicit_scp_mode() else []
+        to = ["-P", str(bound.networkservice.port), "-r", source, destination]
+        return [str(bound._scp), *mode, "-S", str(bound._ssh), *self.ssh_prefix, *to]
+
+    def remote(self, path: str) -> str:
+        """Return a path of the node, as scp takes it."""
+        bound: Any = self
+        return f"{bound._get_username()}@{bound.networkservice.address}:{path}"
 
     def hang_up(self) -> None:
         """End the connection at this end: whatever waits for the node over it ends too."""
-        subprocess.run(
-            ["ssh", "-x", "-o", f"ControlPath={self.control}", "-O", "exit", "node"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
+        with suppress(subprocess.TimeoutExpired):  # one that does not even hear this ends with nobody's help
+            subprocess.run(
+                ["ssh", "-x", "-o", f"ControlPath={self.control}", "-O", "exit", "node"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=_HANG_UP_S,
+            )
 
     def answers(self) -> bool:
         """Tell whether an SSH server answers there now, over a connection of its own."""
@@ -121,7 +170,16 @@ class NamespaceSSHDriver(SSHDriver):
         service = bound.networkservice
         enter = ["nsenter", f"--net=/run/netns/{self.namespace}"] if self.namespace else []
         scan = ["ssh-keyscan", "-T", str(_ANSWER_S), "-p", str(service.port), str(service.address)]
-        done = subprocess.run([*enter, *scan], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        try:
+            done = subprocess.run(
+                [*enter, *scan],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=2 * _ANSWER_S,  # its own time is that of each wait
+            )
+        except subprocess.TimeoutExpired:
+            return False
         return bool(done.stdout.strip())
 
     def _stop_keepalive(self) -> None:
@@ -268,9 +326,8 @@ class SshNode:
                 lambda: self._driver.run(line, timeout=timeout_s, decodeerrors="replace")
             )
         except subprocess.TimeoutExpired as error:
-            lost = "" if self._driver.answers() else ": its SSH server does not answer any more"
-            said = f"{self.name}: {' '.join(argv)}: timed out after {timeout_s:g} s{lost}"
-            raise BenchError(said) from error
+            said = f"{self.name}: {' '.join(argv)}: timed out after {timeout_s:g} s{self._lost()}"
+            raise OverdueError(said) from error
         except ExecutionError as error:
             raise BenchError(f"{self.name}: no connection by SSH: {error}") from error
         out, err = ([text.rstrip("\r") for text in lines] for lines in (out, err))
@@ -378,18 +435,24 @@ class SshNode:
             if lost.is_set():
                 self._require_power()
 
+    def _lost(self) -> str:
+        """Return in words that nobody answers there any more; empty: somebody does."""
+        return "" if self._driver.answers() else ": its SSH server does not answer any more"
+
     def put(self, local: Path, remote: str) -> None:
         """Copy a file to the node, keeping its mode."""
         self.make_parents(remote)
-        try:
-            self._while_powered(lambda: self._driver.put(str(local), remote))
-        except (ExecutionError, subprocess.CalledProcessError) as error:
-            raise BenchError(f"{self.name}: cannot copy {local.name} to {remote}: {error}") from error
+        self._copy(f"{local.name} to {remote}", str(local), self._driver.remote(remote), bytes_in(local))
 
     def get(self, remote: str, local: Path) -> None:
         """Copy a file from the node."""
+        self._copy(remote, self._driver.remote(remote), str(local), local)
+
+    def _copy(self, what: str, source: str, destination: str, moves: int | Path) -> None:
         self._require_power()
         try:
-            self._while_powered(lambda: self._driver.get(remote, str(local)))
-        except (ExecutionError, subprocess.CalledProcessError) as error:
-            raise BenchError(f"{self.name}: cannot copy {remote}: {error}") from error
+            self._while_powered(lambda: copy(self._driver.copy_line(source, destination), moves))
+        except CopyOverdueError as error:
+            raise OverdueError(f"{self.name}: cannot copy {what}: {error}{self._lost()}") from error
+        except CopyError as error:
+            raise BenchError(f"{self.name}: cannot copy {what}: {error}") from error

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from hw.bench import BenchSpec
 from hw.errors import CapabilityError, ConfigError
-from hw.fields import Fields
+from hw.fields import FieldError, Fields
 from hw.path_settings import Distribution, Flow, GilbertElliott, PathSettings, RandomLoss
 from hw.router import PathDirection
 from resources.experiment.components import (
@@ -81,18 +81,18 @@ def read_nodes(table: Fields, bench: BenchSpec) -> dict[str, ExperimentNode]:
         )
         each.finish()
     if not found:
-        raise ConfigError(f"{table.file}: nodes: must name at least one")
+        raise FieldError(table.file, "nodes", "must name at least one")
     seen: dict[str, str] = {}
     for name, each in found.items():
         before = seen.setdefault(each.node, name)
         if before != name:
-            raise ConfigError(f"{table.file}: nodes.{name}.node: must be another one than of nodes.{before}")
+            raise FieldError(table.file, f"nodes.{name}.node", f"must be another one than of nodes.{before}")
     return found
 
 
 def _named(table: Fields, bench: BenchSpec) -> str:
     if table.has("kind"):
-        raise ConfigError(f"{table.file}: {table.table}: must have node or kind, found both")
+        raise table.fault("", "must have node or kind, found both")
     return table.text("node", choices=sorted(bench.nodes))
 
 
@@ -104,9 +104,8 @@ def _wanted(table: Fields, bench: BenchSpec, taken: set[str]) -> str:
         all_of_kind = [bench.targets[kind].node]
     left = [node for node in all_of_kind if node not in taken]
     if not left:
-        raise ConfigError(
-            f"{table.file}: {table.table}.kind: bench {bench.name} has {len(all_of_kind)} of kind {kind!r},"
-            " and all take part already"
+        raise table.fault(
+            "kind", f"bench {bench.name} has {len(all_of_kind)} of kind {kind!r}, and all take part already"
         )
     return left[0]
 
@@ -127,9 +126,8 @@ def _component(name: str, table: Fields, nodes: Mapping[str, ExperimentNode], be
     kinds = {"load": _load, "kernel": _kernel, "path": _path}
     named = [key for key in (*kinds, "tool", "command") if table.has(key)]
     if len(named) != 1:
-        raise ConfigError(
-            f"{table.file}: {table.table}: must have one of tool, command, {', '.join(kinds)};"
-            f" found {', '.join(named) or 'none'}"
+        raise table.fault(
+            "", f"must have one of tool, command, {', '.join(kinds)}; found {', '.join(named) or 'none'}"
         )
     read = kinds.get(named[0])
     component = read(name, table, nodes, bench) if read is not None else _program(name, table, nodes)
@@ -146,9 +144,9 @@ def _program(name: str, table: Fields, nodes: Mapping[str, ExperimentNode]) -> P
     ready = table.text("ready", "json" if tool else "at-once")
     found = READY.fullmatch(ready)
     if found is None or (found[2] is not None and not 1 <= int(found[2]) <= 65_535):
-        raise ConfigError(
-            f"{table.file}: {table.table}.ready: must be at-once, json, phases, line:TEXT, file:PATH,"
-            f" tcp:PORT or udp:PORT, found {ready!r}"
+        raise table.fault(
+            "ready",
+            f"must be at-once, json, phases, line:TEXT, file:PATH, tcp:PORT or udp:PORT, found {ready!r}",
         )
     component = ProgramComponent(
         name,
@@ -165,14 +163,12 @@ def _program(name: str, table: Fields, nodes: Mapping[str, ExperimentNode]) -> P
         table.integer("grace_ms", 0, 600_000, 2000),
     )
     if not tool and not component.command:
-        raise ConfigError(f"{table.file}: {table.table}.command: must begin with a program, found nothing")
+        raise table.fault("command", "must begin with a program, found nothing")
     for file in component.files:
         if not file or "/" in file:
-            raise ConfigError(
-                f"{table.file}: {table.table}.files: must be names in its folder, without /, found {file!r}"
-            )
+            raise table.fault("files", f"must be names in its folder, without /, found {file!r}")
     if component.has_phases and component.points:
-        raise ConfigError(f"{table.file}: {table.table}.points: must be left out where ready is phases")
+        raise table.fault("points", "must be left out where ready is phases")
     return component
 
 
@@ -195,7 +191,7 @@ def _load(name: str, table: Fields, nodes: Mapping[str, ExperimentNode], _bench:
     try:
         load = load_of(kind, node.node, duration_s, parameters)
     except ConfigError as error:
-        raise ConfigError(f"{table.file}: {inner.table}: {error}") from error
+        raise inner.fault("", str(error)) from error
     return LoadComponent(name, node.name, load)
 
 
@@ -204,7 +200,7 @@ def _kernel(
 ) -> KernelComponent:
     events = table.texts("kernel", None)
     if not events:
-        raise ConfigError(f"{table.file}: {table.table}.kernel: must name at least one event, GROUP/NAME")
+        raise table.fault("kernel", "must name at least one event, GROUP/NAME")
     what = KernelEvents(
         events,
         table.integer("buffer_kb", 4, BUFFER_MAX_KB, 8192),
@@ -227,16 +223,13 @@ def _path(name: str, table: Fields, nodes: Mapping[str, ExperimentNode], bench: 
     path = bench.router.path(start, end, bench.topology)
     if path is None:
         links = ", ".join(bench.router.links)
-        raise ConfigError(f"{table.file}: {inner.table}: must lead over a link of the router: {links}")
+        raise inner.fault("", f"must lead over a link of the router: {links}")
     schedule = [(0.0, _settings(table))]
     for each in table.tables("changes", optional=True):
         schedule.append((each.number("at_s", 0.001, DEADLINE_MAX_S), _settings(each)))
         each.finish()
         if schedule[-1][0] <= schedule[-2][0]:
-            raise ConfigError(
-                f"{table.file}: {each.table}.at_s: must come after {schedule[-2][0]:g}, found"
-                f" {schedule[-1][0]:g}"
-            )
+            raise each.fault("at_s", f"must come after {schedule[-2][0]:g}, found {schedule[-1][0]:g}")
     flows = tuple(_of_keys(each, Flow, {}) for each in table.tables("flows", optional=True))
     return PathComponent(name, "", path, tuple(schedule), flows)
 
@@ -275,9 +268,9 @@ def _of_keys(table: Fields, kind: Callable[..., T], taken: Mapping[str, Any]) ->
         return kind(**found)
     except TypeError as error:
         needed = ", ".join(each.name for each in fields(cast("Any", kind)))
-        raise ConfigError(f"{table.file}: {table.table}: must have {needed}") from error
+        raise table.fault("", f"must have {needed}") from error
     except ConfigError as error:
-        raise ConfigError(f"{table.file}: {table.table}: {error}") from error
+        raise table.fault("", str(error)) from error
 
 
 def _words(table: Fields, key: str, *, optional: bool = False) -> tuple[str, ...]:
@@ -286,7 +279,7 @@ def _words(table: Fields, key: str, *, optional: bool = False) -> tuple[str, ...
         return ()
     value = table.any(key)
     if not isinstance(value, list) or not all(map(is_scalar, cast("list[object]", value))):
-        raise ConfigError(f"{table.file}: {table.table}.{key}: must be a list of words, found {value!r}")
+        raise table.fault(key, f"must be a list of words, found {value!r}")
     return tuple(text_of(each) for each in cast("list[Scalar]", value))
 
 
@@ -299,22 +292,19 @@ def _phase(table: Fields, components: Mapping[str, Component]) -> Phase:
     for component in inner.names():
         if component not in components:
             known = ", ".join(components)
-            raise ConfigError(
-                f"{table.file}: {inner.table}.{component}: no component of that name; there are: {known}"
-            )
+            raise inner.fault(component, f"no component of that name; there are: {known}")
         tasks.append(_task(inner, component, components[component]))
     inner.finish()
     table.finish()
     if not tasks:
-        raise ConfigError(f"{table.file}: {inner.table}: must have something to do")
+        raise inner.fault("", "must have something to do")
     if name == COLLECT:
-        raise ConfigError(f"{table.file}: {table.table}.name: {COLLECT} follows by itself, as the last phase")
+        raise table.fault("name", f"{COLLECT} follows by itself, as the last phase")
     return Phase(name, deadline_s, tuple(tasks))
 
 
 def _task(table: Fields, name: str, component: Component) -> Task:
     value = table.any(name)
-    where = f"{table.file}: {table.table}.{name}"
     parameters: Mapping[str, Any] = {}
     until = None
     if isinstance(value, Mapping):
@@ -323,25 +313,25 @@ def _task(table: Fields, name: str, component: Component) -> Task:
         if inner.has("parameters"):
             found = inner.any("parameters")
             if not isinstance(found, Mapping) or not component.has_phases:
-                raise ConfigError(
-                    f"{where}.parameters: must be a table, of a component whose ready is phases"
+                raise table.fault(
+                    f"{name}.parameters", "must be a table, of a component whose ready is phases"
                 )
             parameters = cast("Mapping[str, Any]", found)
         until = _threshold(inner.child("until", optional=True))
         inner.finish()
     actions = [value] if isinstance(value, str) else value
     if not isinstance(actions, list) or not actions:
-        raise ConfigError(f"{where}: must be an action, a list of them, or a table with do, found {value!r}")
+        raise table.fault(name, f"must be an action, a list of them, or a table with do, found {value!r}")
     words = cast("list[object]", actions)
     for action in words:
         if not isinstance(action, str) or not (action in component.actions or component.has_phases):
             allowed = "a phase of its own, or one of " if component.has_phases else "one of "
-            raise ConfigError(f"{where}: must be {allowed}{', '.join(component.actions)}, found {action!r}")
+            raise table.fault(name, f"must be {allowed}{', '.join(component.actions)}, found {action!r}")
         table.check_name(name, action)
     is_repeatable = words == [RUN] or (len(words) == 1 and words[0] not in component.actions)
     if until is not None and not (isinstance(component, ProgramComponent) and is_repeatable):
-        raise ConfigError(
-            f"{where}.until: must stand beside do = 'run', or a phase of its own, found {actions!r}"
+        raise table.fault(
+            f"{name}.until", f"must stand beside do = 'run', or a phase of its own, found {actions!r}"
         )
     return Task(name, tuple(cast("list[str]", actions)), parameters, until)
 
@@ -362,35 +352,35 @@ def _command(table: Fields) -> tuple[str, ...]:
     command = _words(table, "command")
     table.finish()
     if not command:
-        raise ConfigError(f"{table.file}: {table.table}.command: must begin with a program, found nothing")
+        raise table.fault("command", "must begin with a program, found nothing")
     return command
 
 
 def _check_course(file: str, components: Mapping[str, Component], phases: tuple[Phase, ...]) -> None:
     """Refuse what can only fail: to wait for what was not started, to start twice, never to be used."""
     if not phases:
-        raise ConfigError(f"{file}: phases: must have at least one")
+        raise FieldError(file, "phases", "must have at least one")
     names = [phase.name for phase in phases]
     for number, name in enumerate(names, 1):
         if names.index(name) != number - 1:
-            raise ConfigError(
-                f"{file}: phases[{number}].name: must be another one than before, found {name!r}"
+            raise FieldError(
+                file, f"phases[{number}].name", f"must be another one than before, found {name!r}"
             )
     runs: dict[str, bool] = {}
     for number, phase in enumerate(phases, 1):
         for task in phase.tasks:
-            where = f"{file}: phases[{number}].tasks.{task.component}"
+            where = f"phases[{number}].tasks.{task.component}"
             for action in task.actions:
                 running = runs.get(task.component, False)
                 if action in (START, RUN) and running:
-                    raise ConfigError(f"{where}: {action}: it runs already")
+                    raise FieldError(file, where, f"{action}: it runs already")
                 if action not in (START, RUN) and not running:
-                    raise ConfigError(f"{where}: {action}: must come after start")
+                    raise FieldError(file, where, f"{action}: must come after start")
                 runs[task.component] = action not in (WAIT, STOP, RUN)
     _check_paths(file, components, phases)
     unused = [name for name in components if name not in runs]
     if unused:
-        raise ConfigError(f"{file}: components.{unused[0]}: does nothing in any phase")
+        raise FieldError(file, f"components.{unused[0]}", "does nothing in any phase")
 
 
 def _check_paths(file: str, components: Mapping[str, Component], phases: tuple[Phase, ...]) -> None:
@@ -403,9 +393,10 @@ def _check_paths(file: str, components: Mapping[str, Component], phases: tuple[P
                 continue
             other = active.get(component.path)
             if other is not None and other != component.name:
-                raise ConfigError(
-                    f"{file}: phases[{number}].tasks.{component.name}: {other} treats this path,"
-                    " stop it first"
+                raise FieldError(
+                    file,
+                    f"phases[{number}].tasks.{component.name}",
+                    f"{other} treats this path, stop it first",
                 )
             active[component.path] = component.name
             if task.actions[-1] == STOP:

@@ -231,6 +231,13 @@ class ExperimentSpec:
     after: tuple[tuple[str, ...], ...]
     """Commands of this machine for the folder of a point when it is complete."""
 
+    def own_phases(self, component: str) -> frozenset[str]:
+        """Return the phases of its own that a component is asked for."""
+        actions = (
+            task.actions for phase in self.phases for task in phase.tasks if task.component == component
+        )
+        return frozenset(action for each in actions for action in each) - {START, WAIT, STOP, RUN}
+
     @property
     def longest_s(self) -> float:
         """Return how long a point takes at most, without what the bench needs for itself."""

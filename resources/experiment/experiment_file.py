@@ -6,7 +6,6 @@ What comes out is *resolved*: one table that says everything, and reads again to
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, cast
 
 from hw.bench import BenchSpec, load_bench
 from hw.errors import ConfigError
-from hw.fields import Fields
+from hw.fields import FieldError, Fields
 from hw.toml_file import read_toml
 from resources.experiment.component_file import read_experiment, read_nodes
 from resources.experiment.components import BROUGHT, ExperimentNode, ExperimentSpec
@@ -136,14 +135,13 @@ def read_experiment_file(
 
 def _with_line(error: ConfigError, sources: Mapping[Path, str], path: Path) -> ConfigError:
     """Return the error with the line of the key that it names, in whichever file that is."""
+    if isinstance(error, FieldError):
+        is_of_any = error.file in ("", str(path))  # what files include counts as theirs
+        for file, text in sources.items():
+            is_its = is_of_any or error.file == str(file)
+            if is_its and (line := line_of(text, error.key)) is not None:
+                return ConfigError(f"{file}:{line}: {error.key}: {error.said}")
     words = str(error)
-    found = re.match(rf"(?:{re.escape(str(path))}: )?([^\s:]+): ", words)
-    if found is None:
-        return error
-    for file, text in sources.items():
-        line = line_of(text, found[1])
-        if line is not None:
-            return ConfigError(f"{file}:{line}: {words.removeprefix(f'{path}: ')}")
     return error if words.startswith(str(path)) else ConfigError(f"{path}: {words}")
 
 
@@ -151,20 +149,20 @@ def _merged(path: Path, sources: dict[Path, str], above: tuple[Path, ...]) -> di
     """Return a file's table with those that it includes; what it says itself comes last and counts."""
     if path.resolve() in {each.resolve() for each in above}:
         way = " includes ".join(map(str, (*above, path)))
-        raise ConfigError(f"include: must not come back to a file: {way}")
+        raise FieldError("", "include", f"must not come back to a file: {way}")
     table = read_toml(path)
     sources[path] = path.read_text(encoding="utf-8-sig")
     if len(sources) > INCLUDES_MAX:
-        raise ConfigError(f"include: must be {INCLUDES_MAX} files at most")
+        raise FieldError("", "include", f"must be {INCLUDES_MAX} files at most")
     _name_files(table, path.parent)
     names = table.pop("include", [])
     if not isinstance(names, list) or not all(isinstance(each, str) for each in cast("list[object]", names)):
-        raise ConfigError(f"{path}: include: must be a list of texts, found {names!r}")
+        raise FieldError(str(path), "include", f"must be a list of texts, found {names!r}")
     whole: dict[str, Any] = {}
     for name in cast("list[str]", names):
         file = path.parent / name
         if not file.is_file():
-            raise ConfigError(f"{path}: include: must name files, found {name!r}")
+            raise FieldError(str(path), "include", f"must name files, found {name!r}")
         _add(whole, _merged(file, sources, (*above, path)))
     _add(whole, table)
     return whole
@@ -204,16 +202,17 @@ def _resolved(table: dict[str, Any], path: Path, bench: Path | None) -> dict[str
     parameters: dict[str, Scalar] = {}
     for name, value in _table(table, "parameters", path).items():
         if not is_scalar(value) or (isinstance(value, str) and "${" in value):
-            raise ConfigError(
-                f"{path}: parameters.{name}: must be a text without names, a number, true or false,"
-                f" found {value!r}"
+            raise FieldError(
+                str(path),
+                f"parameters.{name}",
+                f"must be a text without names, a number, true or false, found {value!r}",
             )
         parameters[name] = value
     axes = _table(table, "axes", path)
     nodes = _table(table, "nodes", path)
     both = sorted(parameters.keys() & axes.keys())
     if both:
-        raise ConfigError(f"{path}: axes.{both[0]}: must be another name than a parameter's")
+        raise FieldError(str(path), f"axes.{both[0]}", "must be another name than a parameter's")
 
     def is_later(name: str) -> bool:
         return name in axes or name == "repeat" or name.partition(".")[0] in nodes
@@ -232,7 +231,7 @@ def _resolved(table: dict[str, Any], path: Path, bench: Path | None) -> dict[str
 def _table(table: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
     value = table.get(key, {})
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{path}: {key}: must be a table, found {value!r}")
+        raise FieldError(str(path), key, f"must be a table, found {value!r}")
     return cast("Mapping[str, Any]", value)
 
 

@@ -18,6 +18,7 @@ from resources.experiment.components import (
     RUN,
     START,
     Component,
+    ExperimentSpec,
     KernelComponent,
     LoadComponent,
     PathComponent,
@@ -82,8 +83,8 @@ class Part(Protocol):
 
 
 def part_of(
-    component: Component,
-    node: str,
+    spec: ExperimentSpec,
+    name: str,
     bench: OpenBench,
     experiment: Experiment,
     files: Path,
@@ -93,16 +94,18 @@ def part_of(
     """Return a component as it runs at a point.
 
     Args:
-        component: What it is.
-        node: The bench's name of its machine.
+        spec: Of the point.
+        name: Of the component.
         bench: Open; the node is on.
         experiment: That ends its tools.
         files: Where files lie that its command brings.
         folder: Of the point.
         mark: What tells its processes from all others on the node.
     """
+    component = spec.components[name]
+    node = spec.nodes[component.node].node if component.node else ""
     if isinstance(component, ProgramComponent):
-        return Program(component, node, bench, files, folder, mark)
+        return Program(component, node, spec.own_phases(name), bench, files, folder, mark)
     if isinstance(component, LoadComponent):
         return LoadPart(component, bench, experiment, folder)
     if isinstance(component, KernelComponent):

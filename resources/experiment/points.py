@@ -10,8 +10,7 @@ from enum import StrEnum
 from itertools import product
 from typing import Any, cast
 
-from hw.errors import ConfigError
-from hw.fields import Fields
+from hw.fields import FieldError, Fields
 from resources.experiment.substitution import Scalar, is_scalar
 
 POINTS_MAX = 10_000
@@ -64,8 +63,8 @@ def points_of(table: Fields) -> tuple[Point, ...]:
     for values in axes.values():
         count *= len(values)
     if count > POINTS_MAX:
-        raise ConfigError(
-            f"{table.file}: axes: must be {POINTS_MAX} points at most with all repeats, found {count}"
+        raise FieldError(
+            table.file, "axes", f"must be {POINTS_MAX} points at most with all repeats, found {count}"
         )
     once = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
     every: list[tuple[int, Mapping[str, Scalar]]] = []
@@ -87,9 +86,10 @@ def _axes(table: Fields) -> dict[str, list[Scalar]]:
         values: Any = inner.any(name)
         items = cast("list[Any]", values) if isinstance(values, list) else []
         if not 1 <= len(items) <= VALUES_MAX or not all(is_scalar(each) for each in items):
-            raise ConfigError(
-                f"{table.file}: axes.{name}: must be a list of 1..{VALUES_MAX} texts, numbers, or true and"
-                f" false, found {values!r}"
+            raise FieldError(
+                table.file,
+                f"axes.{name}",
+                f"must be a list of 1..{VALUES_MAX} texts, numbers, or true and false, found {values!r}",
             )
         found[name] = items
     return found

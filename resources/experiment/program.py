@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
 from hw.answers import json_line, tail
-from hw.errors import BenchError, CapabilityError, MeasurementError
+from hw.errors import BenchError, CapabilityError, ConfigError, MeasurementError, OverdueError
 from hw.open_bench import Nodes
 from hw.protocols import Conversation
 from resources.experiment.components import BROUGHT, RUN, START, STOP, WAIT, ProgramComponent, Task
@@ -23,6 +24,8 @@ LISTEN_S = 1.0
 SAID_LINES, SAID_BYTES = 12, 2000
 OWN_FILES = ("out", "err")
 RESET_S = 10.0
+END_S = 10.0
+"""From SIGKILL to the end of its supervisor, and of the connection."""
 NOT_WRITTEN = "it has written no such file"
 EVENTS = "events"
 
@@ -31,13 +34,21 @@ class Program:
     """A component of an experiment at one point."""
 
     def __init__(
-        self, component: ProgramComponent, node: str, bench: Nodes, files: Path, folder: Path, mark: str
+        self,
+        component: ProgramComponent,
+        node: str,
+        phases: Collection[str],
+        bench: Nodes,
+        files: Path,
+        folder: Path,
+        mark: str,
     ) -> None:
         """Prepare; nothing is started.
 
         Args:
             component: What it is.
             node: Of the bench.
+            phases: Of its own that it is asked for.
             bench: Open; the node is on.
             files: Where files lie that its command brings, by their names.
             folder: Of the point: what it leaves goes there.
@@ -45,6 +56,8 @@ class Program:
         """
         self.component = component
         self.node = node
+        self._phases = phases
+        self._registered: Sequence[str] = ()
         self._bench = bench
         self._files = files
         self._folder = folder
@@ -70,6 +83,7 @@ class Program:
             MeasurementError: It failed, or was abandoned; the text says how.
             BenchError: Its node does not work.
             CapabilityError: Its node cannot run it.
+            ConfigError: It is to do a phase that it has not registered.
         """
         if task.until is not None:
             self._until(task)
@@ -128,6 +142,9 @@ class Program:
         before, self.waits_for = self.waits_for, f"it was not ready by {component.ready}"
         values = self._told(START, {})
         self.waits_for = before
+        if lacks := sorted(set(self._phases) - set(self._registered)):
+            has = ", ".join(self._registered) or "none"
+            raise ConfigError(f"has registered no phase {', '.join(lacks)}; it has {has}")
         return values
 
     def _keep_earlier(self) -> None:
@@ -158,13 +175,21 @@ class Program:
             ]
         return command
 
-    def _told(self, phase: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Tell it of a phase and return the values of its answer."""
+    def _told(
+        self, phase: str, parameters: Mapping[str, Any], within_s: float = math.inf
+    ) -> Mapping[str, Any]:
+        """Tell it of a phase and return the values of its answer; raises OverdueError."""
         if self._conversation is None:
             raise MeasurementError("was not started")
+        deadline_s = time.monotonic() + within_s
         self._conversation.tell(phase, parameters)
         while True:
             answer = self._heard(LISTEN_S)
+            if answer is not None and answer.get("type") == "ready":
+                phases: Any = answer.get("phases")
+                listed = cast("list[object]", phases) if isinstance(phases, list) else []
+                self._registered = [str(each) for each in listed]
+                continue
             if answer is not None and answer.get("phase") != phase:
                 raise MeasurementError(f"answered {answer.get('phase')!r} in phase {phase}")
             if answer is not None and answer.get("type") == "done":
@@ -172,6 +197,8 @@ class Program:
                 return cast("Mapping[str, Any]", values) if isinstance(values, dict) else {}
             if self._is_abandoned:
                 raise MeasurementError("was ended with the others")
+            if time.monotonic() > deadline_s:
+                raise OverdueError(f"no answer to {phase} within {within_s:g} s")
 
     def look(self) -> None:
         """Raise as `do` where it has failed without being asked; for one that is asked nothing now."""
@@ -202,9 +229,15 @@ class Program:
             time.sleep(min(LISTEN_S, max(0.0, end_s - time.monotonic())))
 
     def finish(self) -> None:
-        """End it where it still runs; raises MeasurementError where it fails in that."""
-        if self._conversation is not None and not self.has_failed:
-            self._told(STOP, {})
+        """End it where it still runs; raises as `do`."""
+        if self._conversation is None or self.has_failed:
+            return
+        try:
+            self._told(STOP, {}, self._ends_within_s)
+        except OverdueError as error:
+            self.has_failed = True
+            lost = "" if self._bench.node(self.node).is_reached() else ": its node does not answer any more"
+            raise OverdueError(f"{error}{lost}") from error
 
     def abandon(self) -> None:
         """End its program, whatever it does, without waiting for that."""
@@ -225,14 +258,18 @@ class Program:
         """End a run of several, whose program has ended."""
         assert self._conversation is not None
         self._conversation.stop()
-        self._conversation.wait(self.component.grace_ms / 1000 + 10)
+        self._conversation.wait(self._ends_within_s)
         self._conversation = None
+
+    @property
+    def _ends_within_s(self) -> float:
+        return self.component.grace_ms / 1000 + END_S
 
     def collect(self) -> list[str]:
         """Fetch what it has left, and return the names of files that could not be.
 
         Raises:
-            BenchError: Its node does not answer.
+            BenchError: Its node does not answer; the text names the file.
         """
         if not self._remote:
             return []
@@ -250,6 +287,8 @@ class Program:
             try:
                 node.get(f"{self._remote}/{name}", self._folder / f"{self._prefix}-{name}")
             except (BenchError, OSError) as error:
+                if isinstance(error, OverdueError) or not node.is_reached():
+                    raise
                 lost.append(f"{self.name}: {name}: {error}")
         lost += [
             f"{self.name}: {each}: {NOT_WRITTEN}"

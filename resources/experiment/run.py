@@ -19,7 +19,7 @@ from hw.bench import NodeKind
 from hw.errors import BenchError, BenchwrightError, CapabilityError, MeasurementError
 from hw.open_bench import OpenBench, PoweredNodes
 from hw.tools import ROOT
-from reports.run.provenance import commit_of
+from reports.run.provenance import OWN_NAME, commit_of, source_of
 from resources.experiment.components import (
     COLLECT,
     ExperimentSpec,
@@ -109,8 +109,8 @@ class ExperimentRun:
                     raise CapabilityError(f"node {name} ({each.node}): must have {tool}, has not")
 
     def versions(self) -> dict[str, str]:
-        """Return kernel and tools of each node, in words, and this software's version."""
-        found = {"benchwright": commit_of(ROOT) or "no commit"}
+        """Return kernel and tools of each node, in words; of this software commit, or version and files."""
+        found = {OWN_NAME: commit_of(ROOT) or source_of(ROOT) or "unknown"}
         spec = self._experiment.as_written()
         for name, each in spec.nodes.items():
             found[f"{name} kernel"] = self._bench.node(each.node).run(["uname", "-sr"]).stdout.strip()
@@ -149,16 +149,8 @@ class ExperimentRun:
         schedule = _Schedule(folder / "schedule.ndjson")
         experiment = Experiment(self._bench)
         parts = {
-            name: part_of(
-                each,
-                spec.nodes[each.node].node if each.node else "",
-                self._bench,
-                experiment,
-                self._folder.files,
-                folder,
-                self._folder.mark,
-            )
-            for name, each in spec.components.items()
+            name: part_of(spec, name, self._bench, experiment, self._folder.files, folder, self._folder.mark)
+            for name in spec.components
         }
         try:
             with experiment:
@@ -172,17 +164,19 @@ class ExperimentRun:
         with self._uninterrupted():
             schedule.begin(COLLECT)
             gone = self._gone(spec) if fault is not None else set[str]()
-            lost = self._end(parts, gone)
+            lost, unfetched = self._end(parts, gone)
             left = self._reset(spec, parts, before, gone)
             schedule.end(COLLECT)
-        if fault is not None and not isinstance(fault, Exception) and not left:
+        if fault is not None and not isinstance(fault, Exception) and not left and not unfetched:
             raise fault  # Ctrl-C
         told = fault.in_words() if isinstance(fault, _ComponentError) else fault
         if told is not None:
             lost = [line for line in lost if not line.endswith(NOT_WRITTEN)]
-        words = [*([str(told) or "broken off"] if told is not None else []), *lost, *left]
+        words = [*([str(told) or "broken off"] if told is not None else []), *lost, *unfetched, *left]
         if left:
-            raise BenchError("\n".join([*words, "its nodes are not as they were"])) from fault
+            words.append("its nodes are not as they were")
+        if left or unfetched:
+            raise BenchError("\n".join(words)) from fault
         if told is not None and (not lost or not isinstance(told, BenchwrightError)):
             raise told from fault
         if lost:
@@ -246,22 +240,35 @@ class ExperimentRun:
         nodes = (self._bench.node(each.node) for each in spec.nodes.values())
         return {node.name for node in nodes if not node.powered or not node.is_reached()}
 
-    def _end(self, parts: Mapping[str, Part], gone: Collection[str]) -> list[str]:
-        """Stop all, and fetch what they have left; return what could not be, in words."""
+    def _end(self, parts: Mapping[str, Part], gone: set[str]) -> tuple[list[str], list[str]]:
+        """Stop all, and fetch what they have left.
+
+        Args:
+            parts: All.
+            gone: Nodes that do not answer any more: nothing is asked of them; those found now are added.
+
+        Returns:
+            In words what could not be fetched: by the components' fault, and by the bench's.
+        """
         _abandon(parts)
         deadline = time.monotonic() + ENDING_S
         for part in parts.values():
             part.wait_ended(max(0.0, deadline - time.monotonic()))
-        lost: list[str] = []
+        lost, unfetched = list[str](), list[str]()
         for part in parts.values():
+            said = f"{part.name} on {part.node}: what it wrote could not be fetched"
             if part.node in gone:
-                lost.append(f"{part.name} on {part.node}: what it wrote could not be fetched")
+                unfetched.append(said)
                 continue
             try:
                 lost += part.collect()
-            except (BenchError, OSError) as error:
-                lost.append(f"{part.name} on {part.node}: what it wrote could not be fetched: {error}")
-        return lost
+            except BenchError as error:
+                unfetched.append(f"{said}: {error}")
+                if not self._bench.node(part.node).is_reached():
+                    gone.add(part.node)
+            except OSError as error:
+                lost.append(f"{said}: {error}")
+        return lost, unfetched
 
     def _states(self) -> dict[str, NodeState]:
         nodes = self._experiment.as_written().nodes.values()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from hw.errors import ConfigError
+from hw.fields import FieldError
 
 Scalar = str | int | float | bool
 _NAME = re.compile(r"(?<!\$)\$\{([^}]*)\}")
@@ -54,8 +54,8 @@ def substituted(
         if others(name):
             return found[0]
         known = ", ".join(sorted(names)) or "none"
-        raise ConfigError(
-            f"{path}: ${{{name}}}: must be a name that is there, found {name!r}; there are: {known}"
+        raise FieldError(
+            "", path, f"${{{name}}}: must be a name that is there, found {name!r}; there are: {known}"
         )
 
     return _NAME.sub(one, value)

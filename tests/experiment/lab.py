@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from resources.experiment.toml_text import toml_text
+from tests.experiment.warm import run_warm
 from tests.patience import HANG_S
 
 HERE = Path(__file__).resolve().parent
@@ -133,18 +134,21 @@ def command(*words: str | Path) -> list[str]:
     return [sys.executable, "-m", "resources.experiment", *map(str, words)]
 
 
-def run(*words: str | Path, small_disk: bool = False) -> subprocess.CompletedProcess[str]:
+def run(
+    *words: str | Path, small_disk: bool = False, settle_s: float | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run the command to its end.
 
     Args:
         words: Of its command line.
         small_disk: The folders of nodes on this machine are on a disk of 256 KiB.
+        settle_s: See `run_warm`; of what is sure to stay.
     """
-    argv = command(*words)
-    if small_disk:
-        script = f'mount -t tmpfs -o size=256k tmpfs {RUN} && exec "$@"'
-        RUN.mkdir(parents=True, exist_ok=True)
-        argv = ["unshare", "--mount", "sh", "-c", script, "sh", *argv]
+    if not small_disk:
+        return run_warm([*map(str, words)], ROOT, settle_s)
+    script = f'mount -t tmpfs -o size=256k tmpfs {RUN} && exec "$@"'
+    RUN.mkdir(parents=True, exist_ok=True)
+    argv = ["unshare", "--mount", "sh", "-c", script, "sh", *command(*words)]
     return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_S)
 
 

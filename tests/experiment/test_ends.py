@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from resources.experiment.toml_text import toml_text
 from tests.experiment.lab import ROOT, bench_file, command, left_soon, run
-from tests.patience import HANG_S
+from tests.patience import HANG_S, STALL_S
 from tests.turns import in_turn
 
 pytestmark = pytest.mark.simulated
@@ -66,6 +67,12 @@ CASES: dict[str, Case] = {
         4,
         "x on p01, phase all: answered 'other' in phase go",
     ),
+    "not-registered": (
+        shell(SPEAKS, ready="phases"),
+        {"x": ["start", "go", "send"]},
+        2,
+        "x on p01, phase all: has registered no phase send; it has go",
+    ),
     "mtu": (shell("ip link set test0 mtu 1300"), None, 5, "node one (p01): links: "),
     "failed-and-left": (
         shell("ip rule add from 10.9.9.9 table 9; exit 3"),
@@ -86,7 +93,9 @@ CASES: dict[str, Case] = {
 def test_an_end_that_is_not_sound_is_told(tmp_path: Path, case: str) -> None:
     component, tasks, code, said = CASES[case]
     with in_turn(NAME):
-        done = run("run", experiment(tmp_path, component, tasks), "--output", tmp_path / "output")
+        file = experiment(tmp_path, component, tasks)
+        settle_s = STALL_S if code == 5 else None
+        done = run("run", file, "--output", tmp_path / "output", settle_s=settle_s)
         assert done.returncode == code, done.stdout + done.stderr
         assert "experiment: point 1: " in done.stderr
         assert said in done.stderr
@@ -138,7 +147,10 @@ def test_an_output_that_cannot_be_written_is_the_benchs_fault(tmp_path: Path) ->
     assert "Traceback" not in done.stderr
 
 
-def test_files_of_an_included_file_lie_beside_it_and_names_can_be_escaped(tmp_path: Path) -> None:
+def test_files_of_an_included_file_lie_beside_it_and_names_can_be_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "none"))  # as of a tree that was exported
     parts = tmp_path / "parts"
     parts.mkdir()
     (parts / "s.sh").write_text("echo $1\n")
@@ -155,3 +167,4 @@ def test_files_of_an_included_file_lie_beside_it_and_names_can_be_escaped(tmp_pa
     assert (tmp_path / "output/points/0001/x.out").read_text() == "${HOME}\n"
     versions = json.loads((tmp_path / "output/versions.json").read_text())
     assert "one kernel" in versions
+    assert re.fullmatch(r"\S+, files of SHA-256 [0-9a-f]{64}", versions["benchwright"])

@@ -18,6 +18,7 @@ import pytest
 from hw.bench import SWITCH
 from hw.virtual.bench_network import namespace_of
 from hw.virtual.guest_faults import cut_control_link
+from resources.experiment.toml_text import toml_text
 from tests.experiment.lab import (
     PHASES,
     ROOT,
@@ -28,6 +29,7 @@ from tests.experiment.lab import (
     run,
     run_and_disturb,
 )
+from tests.patience import wait_until
 from tests.turns import in_turn
 
 pytestmark = pytest.mark.simulated
@@ -165,3 +167,77 @@ def test_every_fault_on_other_nodes_leaves_nothing(
     tmp_path: Path, place: Place, how: str, phase: str
 ) -> None:
     broken(place, tmp_path, how, phase)
+
+
+DISAPPEARS = """
+trap 'for each in /sys/class/net/*; do ip link set $(basename $each) down; done' TERM
+echo on; while :; do sleep 0.01; done
+"""
+
+
+@pytest.mark.slow
+def test_a_node_that_is_gone_when_it_is_asked_to_end_is_given_up(tmp_path: Path) -> None:
+    """Its network ends with the last phase; the other's data is there."""
+    with in_turn(BEHIND_SSH.name):
+        table = {
+            "schema": "benchwright.experiment/1",
+            "name": "gone",
+            "bench": str(BEHIND_SSH.file(tmp_path)),
+            "nodes": {"one": {"node": BEHIND_SSH.node}, "other": {"node": "p02"}},
+            "components": {
+                "first": {"node": "one", "command": ["sh", "-c", DISAPPEARS], "ready": "line:on"},
+                "second": {"node": "other", "command": ["sh", "-c", "echo 1 >data"], "files": ["data"]},
+            },
+            "phases": [{"name": "all", "deadline_s": 60, "tasks": {"first": "start", "second": "run"}}],
+        }
+        file = tmp_path / "gone.toml"
+        file.write_text(toml_text(table))
+        done = run("run", file, "--output", tmp_path / "output")
+        assert done.returncode == 5, done.stdout + done.stderr
+        assert (
+            "first on linux, phase collect: no answer to stop within 12 s: its node does not answer"
+            in done.stderr
+        )
+        assert "first on linux: what it wrote could not be fetched" in done.stderr
+        assert "node one (linux): does not answer any more: not reset" in done.stderr
+        assert (tmp_path / "output/points/0001.1/second-data").read_text() == "1\n"
+        assert left_soon(BEHIND_SSH.name, tmp_path / "output") == []
+
+
+@pytest.mark.slow
+def test_a_node_that_is_gone_while_its_files_are_fetched_is_given_up(tmp_path: Path) -> None:
+    """Its plug is pulled once the first bytes of a large file are here."""
+    output = tmp_path / "output"
+
+    def pull(_process: object) -> None:
+        wait_until(lambda: any(output.glob("points/*/first-data")), "a file that is fetched")
+        BEHIND_SSH.cut(_process)
+
+    with in_turn(BEHIND_SSH.name):
+        component = {"command": ["truncate", "--size", "4G", "data"], "files": ["data"]}
+        table = {
+            "schema": "benchwright.experiment/1",
+            "name": "gone",
+            "bench": str(BEHIND_SSH.file(tmp_path)),
+            "nodes": {"one": {"node": "p02"}, "other": {"node": BEHIND_SSH.node}},
+            "components": {
+                "second": {"node": "one", "command": ["sh", "-c", "echo 1 >data"], "files": ["data"]},
+                "first": {"node": "other", **component},
+                "third": {"node": "other", "command": ["true"]},
+            },
+            "phases": [
+                {"name": "all", "deadline_s": 60, "tasks": {"first": "run", "second": "run", "third": "run"}}
+            ],
+        }
+        file = tmp_path / "gone.toml"
+        file.write_text(toml_text(table))
+        code, said = run_and_disturb(pull, "all", "run", file, "--output", output)
+        next(output.glob("points/*/first-data")).unlink()
+        assert code == 5, said
+        assert "first on linux: what it wrote could not be fetched: linux: cannot copy " in said
+        assert "/experiment-linux-first/data: " in said
+        assert ", 30 s after " in said
+        assert "third on linux: what it wrote could not be fetched\n" in said
+        assert "node other (linux): does not answer any more: not reset" in said
+        assert (output / "points/0001.1/second-data").read_text() == "1\n"
+        assert left_soon(BEHIND_SSH.name, output) == []

@@ -9,6 +9,7 @@ import pytest
 
 from resources.experiment.toml_text import toml_text
 from tests.experiment.lab import bench_file, left_soon, run
+from tests.patience import STALL_S
 from tests.turns import in_turn
 
 pytestmark = pytest.mark.simulated
@@ -54,7 +55,8 @@ def test_changes_that_their_reset_undoes_are_none(tmp_path: Path) -> None:
 
 def test_changes_that_stay_are_told_and_end_it(tmp_path: Path) -> None:
     with in_turn(NAME):
-        done = run("run", _file(tmp_path, undone=False), "--output", tmp_path / "output")
+        file = _file(tmp_path, undone=False)
+        done = run("run", file, "--output", tmp_path / "output", settle_s=STALL_S)
         assert done.returncode == 5, done.stdout + done.stderr
         for _, _, said in CHANGES.values():
             assert f"node one (p01): {said}" in done.stderr

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hw.errors import ConfigError
-from hw.fields import Fields
+from hw.fields import FieldError, Fields
 
 ANYTHING = st.one_of(
     st.none(),
@@ -114,3 +114,13 @@ def test_a_key_by_its_old_name_is_taken_with_one_warning(caplog: pytest.LogCaptu
 def test_a_key_by_its_old_name_and_its_new_one_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^site\.toml: renamed\.old: is new now, which is there, too$"):
         Fields({"old": 1, "new": 1}, "site.toml", "renamed").rename("old", "new")
+
+
+def test_what_is_wrong_is_there_as_data() -> None:
+    with pytest.raises(FieldError) as failure:
+        _fields("x: y").integer("key", 0, 9)
+    said = "must be an integer in 0..9, found 'x: y'"
+    error = failure.value
+    assert (error.file, error.key, error.said) == ("site.toml", "part.key", said)
+    assert str(error) == f"site.toml: part.key: {said}"
+    assert str(FieldError("", "part", said)) == f"part: {said}"

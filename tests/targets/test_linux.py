@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from hw.bench import NodeKind, load_bench
+from hw.bench import SWITCH, NodeKind, load_bench
+from hw.drivers import scp
 from hw.drivers.labgrid_api import register_all
 from hw.drivers.ssh import SshNode
-from hw.errors import BenchError, CapabilityError, ConfigError
+from hw.errors import BenchError, CapabilityError, ConfigError, OverdueError
 from hw.faults import Fault, with_fault
 from hw.provisioning import TARGETS, Provisioner, load_recipe
 from hw.session import Bench
@@ -23,7 +24,7 @@ from reports.rejudge.applied import applied_discrepancies
 from reports.rejudge.simulated import signs_of_emulation
 from resources.every_target import load_kind_suites
 from resources.network_stack import load_network_stack
-from tests.patience import HANG_S
+from tests.patience import HANG_S, STALL_S
 
 BENCH_FILE = Path(__file__).parent / "one_linux.yaml"
 TARGET = "linux"
@@ -256,3 +257,36 @@ def test_its_clock_is_measured_and_is_the_hosts(bench: Bench, node: SshNode, tmp
     assert server.wait(HANG_S) == 0
     assert found["valid"] is True
     assert abs(found["offset_ns"]) <= found["bound_ns"]
+
+
+def test_a_copy_that_moves_nothing_has_a_deadline(
+    bench: Bench, node: SshNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine whose plug is pulled, and a pipe on it from which nobody reads."""
+    monkeypatch.setattr(scp, "BEGIN_S", STALL_S)
+    pipe = f"{node.fresh_folder('pipes')}/pipe"
+    node.run(["mkfifo", pipe])
+    (tmp_path / "data").write_text("x")
+    with pytest.raises(
+        OverdueError, match=rf"linux: cannot copy data to {pipe}: 1 bytes not there after 0.3"
+    ):
+        node.put(tmp_path / "data", pipe)
+    with pytest.raises(BenchError, match=r"linux: cannot copy /no/such: .*No such file"):
+        node.get("/no/such", tmp_path / "none")
+    switch = namespace_of(bench.spec.name, SWITCH)
+    network.set_port(switch, f"c-{TARGET}", up=False)
+    try:
+        with pytest.raises(OverdueError, match=r"/etc/hosts: 0 bytes, and not .* does not answer any more"):
+            node.get("/etc/hosts", tmp_path / "hosts")
+    finally:
+        network.set_port(switch, f"c-{TARGET}", up=True)
+    assert node.run(["echo", "on"], timeout_s=HANG_S).stdout == "on\n", "the connection stands"
+
+
+def test_a_command_that_is_timed_out_leaves_no_connection_behind(node: SshNode) -> None:
+    with pytest.raises(OverdueError, match=r"linux: sleep 654321: timed out after 0.3 s\Z"):
+        node.run(["sleep", "654321"], timeout_s=STALL_S)
+    lines = [each.read_bytes() for each in Path("/proc/self/task").glob("*/children")]
+    children = [pid for line in lines for pid in line.decode().split()]
+    assert children, "the connection"
+    assert not [pid for pid in children if b"654321" in Path("/proc", pid, "cmdline").read_bytes()]

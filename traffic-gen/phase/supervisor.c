@@ -207,7 +207,13 @@ static void command(struct service *service, const char *line)
 		take_end(service);
 }
 
-/* A program with phases answers for itself: what it says goes on as it is. */
+/* A program with phases answers for itself, and says which it has registered: that goes on as it is. */
+static void pass_on(const char *line)
+{
+	printf("%s\n", line);
+	fflush(stdout);
+}
+
 static void take_said(struct service *service, const char *line)
 {
 	const struct component *component = service->component;
@@ -217,11 +223,12 @@ static void take_said(struct service *service, const char *line)
 		bool ready = component->ready == READY_JSON && !strncmp(line, "{\"type\":\"ready\"", 15);
 
 		ready |= component->ready == READY_LINE && strstr(line, component->ready_text);
+		if (ready && component->has_phases)
+			pass_on(line);
 		if (ready)
 			become_ready(service);
 	} else if (component->has_phases && answers && service->asked == ASKED_PHASE) {
-		printf("%s\n", line);
-		fflush(stdout);
+		pass_on(line);
 		service->asked = ASKED_NOTHING;
 	}
 }

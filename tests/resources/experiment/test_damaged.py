@@ -397,3 +397,21 @@ def test_a_path_on_a_bench_without_a_router_is_a_capability(tmp_path: Path) -> N
         CapabilityError, match=r"bench native has no router; add benchwright\.topology\.router"
     ):
         read_experiment_file(file, ROOT / "hw/benches/native.yaml")
+
+
+def test_a_key_of_any_name_has_its_line(tmp_path: Path) -> None:
+    file = _file(tmp_path, sound())
+    file.write_text('"x: y z" = 1\n' + file.read_text())
+    with pytest.raises(ConfigError) as failure:
+        read_experiment_file(file)
+    assert str(failure.value).startswith(f"{file}:1: x: y z: unknown key; known here: after, ")
+
+
+def test_a_wrong_include_has_the_line_of_the_file_that_names_it(tmp_path: Path) -> None:
+    file = _file(tmp_path, sound())
+    file.write_text('include = ["more.toml"]\n' + file.read_text())
+    more = tmp_path / "more.toml"
+    more.write_text('# more\ninclude = ["none.toml"]\n')
+    with pytest.raises(ConfigError) as failure:
+        read_experiment_file(file)
+    assert str(failure.value) == f"{more}:2: include: must name files, found 'none.toml'"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -232,3 +233,12 @@ def test_bad_input_is_refused(bw_phase: Path, arguments: tuple[str, ...], said: 
     )
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_what_a_program_has_registered_is_passed_on(bw_phase: Path, tmp_path: Path) -> None:
+    ready = '{"type":"ready","schema":"benchwright.phase/1","phases":["go","end"]}'
+    program = ("sh", "-c", f"echo '{ready}'; cat")
+    with supervised(bw_phase, tmp_path, *program, options=("--ready", "phases")) as component:
+        assert component.asked("start") == json.loads(ready)
+        assert component.hear()["phase"] == "start"
+        assert component.end() == 0
