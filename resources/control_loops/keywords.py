@@ -102,9 +102,8 @@ class ControlLoopsLibrary(RequirementScope):
         hold = KnownHold(HOLDING_NODE, times.hold_us, times.hold_turn)
         said = f"node {hold.node} holds those of each second turn for {hold.hold_us} us"
         say(f"{times.hold_count} messages, of which {said}")
-        measure_ring(
-            bench, spec, replace(messages, count=times.hold_count, hold=hold), self._folder / HOLD_FOLDER
-        )
+        held = replace(messages, count=times.hold_count, interval_us=times.hold_interval_us, hold=hold)
+        measure_ring(bench, spec, held, self._folder / HOLD_FOLDER)
         if times.nagle_count:
             say(f"{times.nagle_count} messages whose small writes wait for what was written before")
             slow = replace(messages, count=times.nagle_count, nagle=True)

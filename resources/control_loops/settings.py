@@ -25,6 +25,8 @@ class RingTimes:
         writes: Of each: 1, or 2: header, then content.
         hold_us: How long one node holds each message of each second turn, in a ring of its own.
         hold_count: Messages of that.
+        hold_interval_us: From one to the next of them: long enough that one that was held is round before
+            the next one leaves, which would meet it on the target.
         hold_turn: Messages of a turn.
         nagle_count: Messages of a ring whose small writes wait; 0: there is none.
     """
@@ -35,6 +37,7 @@ class RingTimes:
     writes: int
     hold_us: int
     hold_count: int
+    hold_interval_us: int
     hold_turn: int
     nagle_count: int
 
@@ -48,18 +51,19 @@ def ring_times(table: Fields) -> RingTimes:
         writes=table.integer("writes", 1, 2),
         hold_us=table.integer("hold_us", 1, 5_000_000),
         hold_count=table.integer("hold_count", 100, 10_000_000),
-        hold_turn=table.integer("hold_turn", 10, 100_000),
+        hold_interval_us=table.integer("hold_interval_us", 100, 10_000_000),
+        hold_turn=table.integer("hold_turn", 1, 100_000),
         nagle_count=table.integer("nagle_count", 0, 10_000_000),
     )
     where = f"{table.file}: {table.table}"
-    if times.hold_us > times.interval_us // HOLD_PART:
+    if times.hold_us > times.hold_interval_us // HOLD_PART:
         raise ConfigError(
-            f"{where}.hold_us: {times.hold_us}; allowed: 1..{times.interval_us // HOLD_PART}, half of"
-            " interval_us"
+            f"{where}.hold_us: {times.hold_us}; allowed: 1..{times.hold_interval_us // HOLD_PART}, half of"
+            " hold_interval_us"
         )
     if times.hold_turn * 2 > times.hold_count:
         raise ConfigError(
-            f"{where}.hold_turn: {times.hold_turn}; allowed: 10..{times.hold_count // 2}, half of hold_count"
+            f"{where}.hold_turn: {times.hold_turn}; allowed: 1..{times.hold_count // 2}, half of hold_count"
         )
     table.finish()
     return times

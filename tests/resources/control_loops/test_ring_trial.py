@@ -23,6 +23,7 @@ TABLE: dict[str, Any] = {
     "size_bytes": 10,
     "writes": 2,
     "hold_us": 2000,
+    "hold_interval_us": 4000,
     "hold_count": 100,
     "hold_turn": 20,
     "nagle_count": 0,
@@ -60,8 +61,8 @@ def test_each_profile_with_a_table_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"hold_us": 2001}, r"ci\.hold_us: 2001; allowed: 1\.\.2000, half of interval_us"),
-        ({"hold_turn": 51}, r"ci\.hold_turn: 51; allowed: 10\.\.50, half of hold_count"),
+        ({"hold_us": 2001}, r"ci\.hold_us: 2001; allowed: 1\.\.2000, half of hold_interval_us"),
+        ({"hold_turn": 51}, r"ci\.hold_turn: 51; allowed: 1\.\.50, half of hold_count"),
         ({"size_bytes": 9}, r"size_bytes"),
         ({"writes": 3}, r"writes"),
         ({"other": 1}, r"other"),
