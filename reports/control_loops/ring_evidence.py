@@ -86,7 +86,7 @@ class RingAnswer:
         of: How many there were, by the last message of all.
         disordered: Came later than one with a higher number.
         broken: Datagrams that are no message.
-        held_mean_ns: How long it held messages, on average of those that it did.
+        held_ns: How long it held messages: median of those that it did; None: it held none.
     """
 
     complete: bool
@@ -97,7 +97,7 @@ class RingAnswer:
     double: int
     disordered: int
     broken: int
-    held_mean_ns: int
+    held_ns: int | None
 
 
 def write_ring(folder: Path, found: RingFacts) -> Path:
@@ -126,6 +126,8 @@ def load_ring_facts(folder: Path) -> RingFacts:
 def load_answer(folder: Path, end: RecordedEnd) -> RingAnswer:
     """Read the answer of a program; raises RecordError: names file and key."""
     spec: dict[str, tuple[type, ...]] = {"complete": (bool,)}
-    numbers = "of", "read", "written", "missing", "double", "disordered", "broken", "held_mean_ns"
+    numbers = "of", "read", "written", "missing", "double", "disordered", "broken"
     spec |= dict.fromkeys(numbers, (int,))
-    return RingAnswer(**Reader(last_result(folder / end.answer), end.answer).fields(spec))
+    reader = Reader(last_result(folder / end.answer), end.answer)
+    held = reader.summary("held").quantile(0.5)
+    return RingAnswer(held_ns=held.value_ns if held else None, **reader.fields(spec))

@@ -170,10 +170,13 @@ def found_hold(found: Ring) -> list[FoundHold]:
     if hold is None:
         raise RecordError("ring.json: no node has held")
     own = WHOLE, f"node {hold.node}"
+    put_ns = found.answers[hold.node].held_ns
+    if put_ns is None:
+        raise RecordError(f"{found.facts.ends[hold.node].answer}: held no message")
     return [
         FoundHold(
             each.name,
-            found.answers[hold.node].held_mean_ns if each.name in own else 0,
+            put_ns if each.name in own else 0,
             later_by_turns(each.name, each.number, each.time_ns, hold.turn, found.facts.count),
         )
         for each in found.stretches

@@ -152,7 +152,7 @@ def _delay(record: Record, file: Path) -> Iterator[str]:
     yield from _facts(record, facts, file.parent)
     delay = facts["delay"]
     answer = read_result(file.parent / facts[LEGS[delay["leg"]][0]]["answer"]) or {}
-    put = _middle_ns(answer["sending_delayed"]) - _middle_ns(answer["sending"])
+    put = middle_ns(answer["sending_delayed"]) - middle_ns(answer["sending"])
     if abs(put - delay["delay_us"] * 1000) > delay["delay_us"] * 500:
         yield f"{delay['delay_us']} us were asked for, {put:.0f} ns were put in"
     [axis] = record["subject"]["axes"]
@@ -252,7 +252,7 @@ def _later(facts: Json, folder: Path, leg: str, turn: int) -> list[float]:
     ]
 
 
-def _middle_ns(summary: Json) -> float:
+def middle_ns(summary: Json) -> float:
     """Return the middle of the bucket that holds the median."""
     rank, seen = -(-summary["n"] // 2), 0
     for low, width, count in summary["buckets"]:

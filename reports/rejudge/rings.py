@@ -20,6 +20,7 @@ from reports.rejudge.again import Record
 from reports.rejudge.answers import read_result
 from reports.rejudge.each import judge_each
 from reports.rejudge.event_stream import REALTIME, Stream, on_line
+from reports.rejudge.legs import middle_ns
 from reports.rejudge.rule import outcome_of
 
 Json = Mapping[str, Any]
@@ -296,12 +297,13 @@ def _hold(record: Record, file: Path) -> Iterator[str]:
     [axis] = record["subject"]["axes"]
     if (axis["axis"], axis["value"]) != ("stretch", own):
         yield f"its axis is {axis}, {own} held messages"
-    held_ns = int(programs[int(hold["node"])].answer["held_mean_ns"])
-    if not hold["hold_us"] * 1000 <= held_ns:
-        yield f"{hold['hold_us']} us were asked for, messages were held for {held_ns} ns"
-    allowed = held_ns // HOLD_SHARE
-    if (record["limit"]["lower"], record["limit"]["upper"]) != (-allowed, allowed):
-        yield f"its limits are not {-allowed} and {allowed}"
+    held_ns = middle_ns(programs[int(hold["node"])].answer["held"])
+    if held_ns < hold["hold_us"] * 990:
+        yield f"{hold['hold_us']} us were asked for, messages were held for {held_ns:.0f} ns"
+    allowed = held_ns / HOLD_SHARE
+    limit = record["limit"]
+    if abs(limit["upper"] - allowed) > allowed / 100 or limit["lower"] != -limit["upper"]:
+        yield f"its limits are {limit['lower']} and {limit['upper']}, half of the hold: {allowed:.0f}"
     [part] = record["uncertainty"]["parts"]
     u = 2 * part["value"] + SLACK_NS
     last = len(programs) - 1

@@ -40,6 +40,9 @@ class RingMessages:
         writes: Of a message: 1, or 2: header, then content.
         nagle: Small writes wait until what was written before is acknowledged.
         hold: Of one node; None: none holds messages.
+        udp: As datagrams; else over TCP.
+        kernel_stamps: The kernels stamp coming and going, where they can.
+        nodes: Programs between source and sink.
     """
 
     count: int
@@ -48,10 +51,14 @@ class RingMessages:
     writes: int
     nagle: bool = False
     hold: KnownHold | None = None
+    udp: bool = False
+    kernel_stamps: bool = True
+    nodes: int = NODES
 
     def words(self, place: int, last: int) -> list[str]:
         """Return the options of the program at a place of the ring."""
-        found: list[str] = []
+        found = ["--udp"] if self.udp else []
+        found += ["--kernel-stamps"] if self.kernel_stamps else []
         if place == 0:
             found += ["--count", str(self.count), "--interval-us", str(self.interval_us)]
             found += ["--size-bytes", str(self.size_bytes)]
@@ -62,7 +69,7 @@ class RingMessages:
         return found
 
 
-def ring_nodes(spec: BenchSpec, target: TargetSpec) -> list[tuple[str, str]]:
+def ring_nodes(spec: BenchSpec, target: TargetSpec, nodes: int = NODES) -> list[tuple[str, str]]:
     """Return node and address of each program in its order; the first and the last are the target's.
 
     Producers that are machines of their own come first: their clocks differ.
@@ -72,10 +79,10 @@ def ring_nodes(spec: BenchSpec, target: TargetSpec) -> list[tuple[str, str]]:
     """
     producers = [each for _, each in sorted(spec.producers.items()) if each.node != target.node]
     own = [each for each in producers if spec.nodes[each.node].kind is NodeKind.LABGRID]
-    between = [*own, *(each for each in producers if each not in own)][:NODES]
-    if len(between) < NODES:
+    between = [*own, *(each for each in producers if each not in own)][:nodes]
+    if len(between) < nodes:
         raise CapabilityError(
-            f"bench {spec.name}: {len(between)} producers besides {target.node}: a ring needs {NODES}"
+            f"bench {spec.name}: {len(between)} producers besides {target.node}: a ring needs {nodes}"
         )
     end = (target.node, target.test_address)
     return [end, *((each.node, each.address) for each in between), end]
@@ -97,7 +104,7 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
     """
     folder.mkdir(parents=True, exist_ok=True)
     spec = bench.spec
-    places = ring_nodes(spec, target)
+    places = ring_nodes(spec, target, messages.nodes)
     nodes = list(dict.fromkeys(node for node, _ in places))
     bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
     tai_utc_s = common_tai_utc_s(bench, nodes, folder)
@@ -114,7 +121,7 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
     found = RingFacts(
         target.kind,
         tuple(ends),
-        "tcp",
+        "udp" if messages.udp else "tcp",
         messages.writes,
         messages.nagle,
         messages.size_bytes,
@@ -143,7 +150,7 @@ def _start(
     begun: list[RecordedProgram] = []
     for place in range(last, -1, -1):
         node, address = places[place]
-        words = ["ring", *messages.words(place, last), "--kernel-stamps"]
+        words = ["ring", *messages.words(place, last)]
         if place:
             words += ["--from", f"{address}:{FIRST_PORT + place}"]
         if place < last:

@@ -65,6 +65,7 @@ AREAS = (
     "software latency",
     "timeline",
     "real-time Ethernet",
+    "control loops",
 )
 """Of what a fault is; of each there are some."""
 

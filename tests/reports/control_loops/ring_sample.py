@@ -14,6 +14,7 @@ from typing import Any
 
 from reports.control_loops.ring_evidence import KnownHold, RingFacts, write_ring
 from reports.timeline.recorded_end import RecordedEnd
+from tests.reports.sample_run import summary
 from tests.reports.timeline.legs_sample import (
     BEGIN_NS,
     TAI_UTC_S,
@@ -107,12 +108,12 @@ def write_sample_ring(
         (folder / f"{place}.bwevents").write_bytes(raw)
         read, written = (count if has else 0 for has in (place > 0, place < last))
         role = "source" if place == 0 else "sink" if place == last else "node"
-        held_ns = hold.hold_us * 1000 if hold and place == hold.node else 0
+        held = [hold.hold_us * 1000] * count if hold and place == hold.node else []
         answer: dict[str, Any] = {
             "type": "result", "tool": "bw-loop ring", "complete": True, "valid": True, "invalid_reasons": [],
             "role": role, "transport": "tcp", "of": count, "read": read, "written": written, "missing": 0,
             "double": 0, "disordered": 0, "broken": 0,
-            "held_mean_ns": held_ns, "kernel_stamps": kernel_stamps, "clock_steps": [],
+            "held": summary(held), "kernel_stamps": kernel_stamps, "clock_steps": [],
         }  # fmt: skip
         answer |= (answers or {}).get(place, {})
         (folder / f"{place}.ndjson").write_text(json.dumps(answer) + "\n")

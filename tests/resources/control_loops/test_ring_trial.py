@@ -45,11 +45,12 @@ def test_bench_with_too_few_producers_is_refused(repository: Path) -> None:
 
 
 def test_each_is_told_its_own_part() -> None:
-    messages = RingMessages(100, 5000, 10, 2, nagle=True, hold=KnownHold(2, 2000, 20))
+    messages = RingMessages(100, 5000, 10, 2, nagle=True, hold=KnownHold(2, 2000, 20), kernel_stamps=False)
     assert messages.words(0, 4)[:2] == ["--count", "100"]
     assert messages.words(1, 4) == ["--writes", "2", "--nagle"]
     assert messages.words(2, 4) == ["--writes", "2", "--nagle", "--hold-us", "2000", "--hold-turn", "20"]
     assert messages.words(4, 4) == []
+    assert RingMessages(100, 5000, 10, 1, udp=True).words(4, 4) == ["--udp", "--kernel-stamps"]
 
 
 def test_each_profile_with_a_table_can_be_read() -> None:

@@ -75,8 +75,7 @@ static int print_result(const struct ring *ring, const struct port_scheduling *s
 	json_uint(&json, "double", account->double_messages);
 	json_uint(&json, "disordered", account->disordered);
 	json_uint(&json, "broken", account->broken);
-	json_uint(&json, "held", ring->held);
-	json_int(&json, "held_mean_ns", ring->held ? ring->held_ns / (int64_t)ring->held : 0);
+	summary_histogram(&json, "held", ring->held);
 	valid = answer_validity(&json, account->has_ended && !ring->failed, reasons, count);
 	json_bool(&json, "kernel_stamps", ring->stamps.asked);
 	json_array_open(&json, "clock_steps");
@@ -122,7 +121,8 @@ static int run(struct ring *ring, const char *from_text)
 	port_stop_install();
 	port_tai_init(&ring->side.tai, (int)ring->side.options.tai_utc_s);
 	stepwatch_init(&ring->watch, &ring->side.tai);
-	code = open_input(ring, from_text);
+	ring->held = histogram_create(HISTOGRAM_LOWEST_NS, HISTOGRAM_HIGHEST_NS);
+	code = ring->held ? open_input(ring, from_text) : side_fail(&ring->side, "cannot make", "the histogram", -errno);
 	if (!code) {
 		json_init(&json, stdout);
 		print_ready(&json, ring);
@@ -131,6 +131,7 @@ static int run(struct ring *ring, const char *from_text)
 	if (!code)
 		code = print_result(ring, &scheduling);
 	close_sockets(ring);
+	histogram_destroy(ring->held);
 	return code;
 }
 

@@ -7,6 +7,7 @@
 #ifndef BW_RING_H
 #define BW_RING_H
 
+#include "base/histogram.h"
 #include "base/tally.h"
 #include "loop/ring/ring_message.h"
 #include "time/stepwatch.h"
@@ -46,8 +47,7 @@ struct ring {
 	struct ring_stamps stamps;
 	struct ring_account account;
 	struct tally read, written;
-	int64_t held_ns;                /* in all, of so many messages */
-	uint64_t held;
+	struct histogram *held;         /* how long, of those that were */
 	uint32_t header_bytes;          /* UDP: size of a content whose header has come alone; 0: none */
 	int64_t kernel_realtime_ns;     /* the stamp of the message that was read; 0: none */
 	struct stepwatch watch;

@@ -81,8 +81,7 @@ static void hold(struct ring *ring)
 	int64_t begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 	port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, begin_monotonic_ns + ring->hold_ns);
-	ring->held_ns += port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns;
-	ring->held++;
+	histogram_record(ring->held, port_clock_now_ns(PORT_CLOCK_MONOTONIC) - begin_monotonic_ns);
 }
 
 static int pass(struct ring *ring, const struct ring_message *message)
