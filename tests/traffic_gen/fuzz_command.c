@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char again[COMMAND_BYTES_MAX + 1];
-	struct command found;
+	struct loop_command found;
 
 	if (command_parse((const char *)data, size, &found))
 		return 0;

@@ -4,5 +4,10 @@
 #define BW_LOOP_VERBS_H
 
 int verb_ring(int argc, char **argv);
+int verb_camera(int argc, char **argv);
+int verb_tracker(int argc, char **argv);
+int verb_display(int argc, char **argv);
+int verb_render(int argc, char **argv);
+int verb_where(int argc, char **argv);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include <errno.h>
 
-#define LOOK_NS INT64_C(20000000) /* how often the stop flag is looked at */
+#define LOOK_NS INT64_C(20000000)  /* how often the stop flag is looked at */
+#define AGAIN_NS INT64_C(20000000) /* between two attempts to reach one who does not listen yet */
 
 int connection_open(const struct address *peer, int64_t timeout_ns, port_socket *sock_out)
 {
@@ -35,6 +36,25 @@ int connection_open(const struct address *peer, int64_t timeout_ns, port_socket 
 	if (!err)
 		err = port_tcp_connect_result(*sock_out);
 	return err ? err : port_socket_set_nodelay(*sock_out);
+}
+
+int connection_reach(const struct address *peer, int64_t timeout_ns, port_socket *sock_out)
+{
+	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + timeout_ns;
+
+	for (;;) {
+		int err = connection_open(peer, timeout_ns, sock_out);
+
+		if (err && *sock_out != PORT_SOCKET_NONE) {
+			port_socket_close(*sock_out);
+			*sock_out = PORT_SOCKET_NONE;
+		}
+		if (err != -ECONNREFUSED || port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= deadline_monotonic_ns)
+			return err;
+		if (port_stop_requested())
+			return -EINTR;
+		port_sleep_ns(AGAIN_NS);
+	}
 }
 
 int connection_accept(port_socket *listener, int64_t deadline_monotonic_ns, port_socket *sock_out)

@@ -13,6 +13,9 @@
  */
 int connection_open(const struct address *peer, int64_t timeout_ns, port_socket *sock_out);
 
+/** Connect, as often as it takes until somebody listens there. @return as connection_open; the caller closes it likewise */
+int connection_reach(const struct address *peer, int64_t timeout_ns, port_socket *sock_out);
+
 /**
  * Wait for the first who connects; nobody else is listened to.
  *

@@ -42,7 +42,7 @@ static uint32_t first_without(enum loop loop, uint32_t delay, uint32_t *without)
 	for (uint32_t number = 0; number < PICTURES; number++) {
 		int64_t t_ns = number * period_ns;
 		char *line = lines[number % DELAY_MAX];
-		struct command command;
+		struct loop_command command;
 		struct track found;
 		struct place truth;
 		struct pose pose;
@@ -65,7 +65,7 @@ static uint32_t first_without(enum loop loop, uint32_t delay, uint32_t *without)
 		*line = 0;
 		if (!found.found || loop == OPEN)
 			continue;
-		command = (struct command){ number, { found.world.x_q8, found.world.y_q8, ZOOM_ONE_Q8 } };
+		command = (struct loop_command){ number, { found.world.x_q8, found.world.y_q8, ZOOM_ONE_Q8 } };
 		if (loop == REVERSED) {
 			command.look.x_q8 = 2 * pose.x_q8 - found.world.x_q8;
 			command.look.y_q8 = 2 * pose.y_q8 - found.world.y_q8;

@@ -7,7 +7,7 @@
 
 static const char *reason_of(const char *line, size_t length_bytes)
 {
-	struct command found = { .picture = 77 };
+	struct loop_command found = { .picture = 77 };
 	const char *refused = command_parse(line, length_bytes, &found);
 
 	if (refused)
@@ -26,7 +26,7 @@ static void test_a_line(void)
 {
 	static const char line[] = "look 4294967295 -2097152 393216 4096\n";
 	char again[COMMAND_BYTES_MAX + 1];
-	struct command found;
+	struct loop_command found;
 
 	CHECK(!command_parse(line, strlen(line), &found));
 	CHECK_INT(found.picture, 4294967295);

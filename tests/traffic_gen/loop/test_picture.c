@@ -48,11 +48,29 @@ static void test_the_example_of_the_documentation(void)
 		0x00, 0x04, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x27, 0x10,
 		0x35, 0xb9, 0xef, 0x0c, 0xf0, 0x25, 0x0b, 0x1b,
 	};
-	struct picture_header header = { 320, 240, 17, { 262144, 196608, 256 }, 10000, picture_crc32(0, black, sizeof(black)) };
+	struct picture_header header = { 320, 240, 17, { 262144, 196608, 256 }, 10000, picture_crc32(0, black, sizeof(black)), false };
 	uint8_t wire[PICTURE_HEADER_BYTES];
 
 	picture_header_pack(&header, wire);
 	CHECK(memcmp(wire, wanted, sizeof(wire)) == 0);
+}
+
+static void test_the_end_has_no_pixels(void)
+{
+	struct picture_header end = known, found;
+	uint8_t wire[PICTURE_HEADER_BYTES];
+
+	end.is_end = true;
+	end.pixels_crc = 0;
+	picture_header_pack(&end, wire);
+	CHECK_INT(wire[5], 1);
+	CHECK(!picture_header_parse(wire, &found));
+	CHECK(found.is_end);
+	CHECK_INT(picture_pixels_bytes(&found), 0);
+	CHECK(!picture_pixels_check(&found, NULL));
+	picture_header_pack(&known, wire);
+	CHECK(!picture_header_parse(wire, &found));
+	CHECK(!found.is_end);
 }
 
 static void test_every_damaged_bit_is_refused(void)
@@ -90,7 +108,8 @@ static void test_what_is_none(void)
 
 	refuse(3, 1, 'i', "does not begin as a picture does: BWPI");
 	refuse(4, 1, 2, "is of another version than 1");
-	refuse(5, 1, 1, "has a header with bytes that are not 0 where they have to be");
+	refuse(5, 1, 1, "is the end of the stream, and has pixels");
+	refuse(5, 1, 2, "has a header with bytes that are not 0 where they have to be");
 	refuse(7, 1, 1, "has a header with bytes that are not 0 where they have to be");
 	refuse(8, 2, 31, size);
 	refuse(8, 2, 2049, size);
@@ -126,6 +145,7 @@ int main(void)
 	test_crc_is_the_one_of_the_standards();
 	test_on_the_wire();
 	test_the_example_of_the_documentation();
+	test_the_end_has_no_pixels();
 	test_every_damaged_bit_is_refused();
 	test_what_is_none();
 	test_damaged_pixels();

@@ -8,7 +8,7 @@
 
 #include "loop/camera/picture.h"
 
-size_t command_print(const struct command *command, char line[static COMMAND_BYTES_MAX + 1])
+size_t command_print(const struct loop_command *command, char line[static COMMAND_BYTES_MAX + 1])
 {
 	int length = snprintf(line, COMMAND_BYTES_MAX + 1, "look %" PRIu32 " %" PRId32 " %" PRId32 " %" PRId32 "\n", command->picture,
 			      command->look.x_q8, command->look.y_q8, command->look.zoom_q8);
@@ -36,7 +36,7 @@ static bool take_number(const char **at, const char *end, char ended_by, int64_t
 	return true;
 }
 
-const char *command_parse(const char *line, size_t length_bytes, struct command *command)
+const char *command_parse(const char *line, size_t length_bytes, struct loop_command *command)
 {
 	static const char verb[] = "look ";
 	const char *at = line, *end = line + length_bytes;
@@ -59,6 +59,6 @@ const char *command_parse(const char *line, size_t length_bytes, struct command 
 		return "has no zoom of 64 to 4096 at its end";
 	if (at != end)
 		return "goes on behind the end of the line";
-	*command = (struct command){ (uint32_t)picture, { (int32_t)x_q8, (int32_t)y_q8, (int32_t)zoom_q8 } };
+	*command = (struct loop_command){ (uint32_t)picture, { (int32_t)x_q8, (int32_t)y_q8, (int32_t)zoom_q8 } };
 	return NULL;
 }

@@ -11,14 +11,14 @@
 enum { COMMAND_BYTES_MAX = 127 }; /* the end of the line is one of them */
 
 /** "look PICTURE X Y ZOOM\n": where to look, not by how much to move. */
-struct command {
+struct loop_command {
 	uint32_t picture; /* the number of the one that it answers */
 	struct pose look;
 };
 
 /** Write a line. @return its length in bytes, the end of the line among them; a 0 follows */
-size_t command_print(const struct command *command, char line[static COMMAND_BYTES_MAX + 1]);
+size_t command_print(const struct loop_command *command, char line[static COMMAND_BYTES_MAX + 1]);
 /** Read one line, with its end. @return NULL, or why it is none; *command is then as before */
-const char *command_parse(const char *line, size_t length_bytes, struct command *command);
+const char *command_parse(const char *line, size_t length_bytes, struct loop_command *command);
 
 #endif

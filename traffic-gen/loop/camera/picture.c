@@ -2,10 +2,11 @@
 /*
  * 0  "BWPI"            16  x of the pose, 1/256 world pixel, signed
  * 4  version, 1        20  y
- * 5  0, three bytes    24  zoom, 1/256
- * 8  width in pixels   28  exposure in us
- * 10 height            32  CRC-32 of the pixels
- * 12 number            36  CRC-32 of the 36 bytes before
+ * 5  1: the end; or 0  24  zoom, 1/256
+ * 6  0, two bytes      28  exposure in us
+ * 8  width in pixels   32  CRC-32 of the pixels
+ * 10 height            36  CRC-32 of the 36 bytes before
+ * 12 number
  */
 #include "loop/camera/picture.h"
 
@@ -39,6 +40,7 @@ void picture_header_pack(const struct picture_header *header, uint8_t wire[stati
 	memset(wire, 0, PICTURE_HEADER_BYTES);
 	memcpy(wire, magic, sizeof(magic));
 	wire[4] = VERSION;
+	wire[5] = header->is_end;
 	big_endian_put(wire + 8, 2, (uint64_t)header->width_px);
 	big_endian_put(wire + 10, 2, (uint64_t)header->height_px);
 	big_endian_put(wire + 12, 4, header->number);
@@ -71,6 +73,7 @@ const char *picture_header_parse(const uint8_t wire[static PICTURE_HEADER_BYTES]
 		.pose = { get_signed(wire + 16), get_signed(wire + 20), get_signed(wire + 24) },
 		.exposure_us = get_signed(wire + 28),
 		.pixels_crc = (uint32_t)big_endian_get(wire + 32, 4),
+		.is_end = wire[5] == 1,
 	};
 
 	if (memcmp(wire, magic, sizeof(magic)) != 0)
@@ -79,7 +82,7 @@ const char *picture_header_parse(const uint8_t wire[static PICTURE_HEADER_BYTES]
 		return "is of another version than 1";
 	if (big_endian_get(wire + HEADER_CRC_AT, 4) != picture_crc32(0, wire, HEADER_CRC_AT))
 		return "has a damaged header: its CRC-32 differs";
-	if (wire[5] || wire[6] || wire[7])
+	if (wire[5] > 1 || wire[6] || wire[7])
 		return "has a header with bytes that are not 0 where they have to be";
 	if (found.width_px < PICTURE_SIDE_MIN_PX || found.width_px > PICTURE_SIDE_MAX_PX || found.height_px < PICTURE_SIDE_MIN_PX ||
 	    found.height_px > PICTURE_SIDE_MAX_PX)
@@ -90,6 +93,8 @@ const char *picture_header_parse(const uint8_t wire[static PICTURE_HEADER_BYTES]
 		return "has another zoom than 64 to 4096";
 	if (found.exposure_us < PICTURE_EXPOSURE_MIN_US || found.exposure_us > PICTURE_EXPOSURE_MAX_US)
 		return "has another exposure than 1 to 1000000 us";
+	if (found.is_end && found.pixels_crc)
+		return "is the end of the stream, and has pixels";
 	*header = found;
 	return NULL;
 }

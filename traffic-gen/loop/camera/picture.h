@@ -6,6 +6,7 @@
 #ifndef BW_LOOP_PICTURE_H
 #define BW_LOOP_PICTURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct picture_header {
 	struct pose pose;
 	int32_t exposure_us;
 	uint32_t pixels_crc; /* picture_crc32 of them */
+	bool is_end;         /* the stream ends with it: no pixels follow, pixels_crc is 0, number is how many there were */
 };
 
 /** CRC-32 (IEEE 802.3, as of zlib and PNG) of bytes. @param crc  0, or that of what comes before them */
@@ -38,7 +40,7 @@ const char *picture_header_parse(const uint8_t wire[static PICTURE_HEADER_BYTES]
 /** How many bytes of pixels follow a header. */
 static inline size_t picture_pixels_bytes(const struct picture_header *header)
 {
-	return (size_t)header->width_px * (size_t)header->height_px;
+	return header->is_end ? 0 : (size_t)header->width_px * (size_t)header->height_px;
 }
 /** Whether pixels are those of a header. @return NULL, or why not */
 const char *picture_pixels_check(const struct picture_header *header, const uint8_t *pixels);

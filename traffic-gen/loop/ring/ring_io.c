@@ -10,8 +10,6 @@
 #include "events/bwevents.h"
 #include "traffic/connection.h"
 
-#define AGAIN_NS (20 * NS_PER_MS) /* between two attempts to reach one who does not listen yet */
-
 BW_EVENT_POINT(ring_read_header, "ring", "read_header", "a header was read whole; tag: messages that were read before");
 BW_EVENT_POINT(ring_read, "ring", "read", "a message was read whole; tag: its number");
 BW_EVENT_POINT(ring_write, "ring", "write", "a message is written; tag: its number");
@@ -26,25 +24,6 @@ int ring_fail(struct ring *ring, const char *why, int err)
 	ring->failed = why;
 	ring->error = err;
 	return err;
-}
-
-static int connect_tcp(struct ring *ring)
-{
-	int64_t deadline_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) + ring->timeout_ns;
-
-	for (;;) {
-		int err = connection_open(&ring->to, ring->timeout_ns, &ring->out);
-
-		if (err && ring->out != PORT_SOCKET_NONE) {
-			port_socket_close(ring->out);
-			ring->out = PORT_SOCKET_NONE;
-		}
-		if (err != -ECONNREFUSED || port_clock_now_ns(PORT_CLOCK_MONOTONIC) >= deadline_monotonic_ns)
-			return err;
-		if (port_stop_requested())
-			return -EINTR;
-		port_sleep_ns(AGAIN_NS);
-	}
 }
 
 static int connect_udp(struct ring *ring)
@@ -63,7 +42,7 @@ int ring_connect(struct ring *ring)
 
 	if (!ring->has_to)
 		return 0;
-	err = ring->is_udp ? connect_udp(ring) : connect_tcp(ring);
+	err = ring->is_udp ? connect_udp(ring) : connection_reach(&ring->to, ring->timeout_ns, &ring->out);
 	if (!err && ring->has_nagle)
 		err = port_socket_set_nagle(ring->out);
 	if (!err)
