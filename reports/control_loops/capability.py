@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from reports.capability import Capability, Quantity, Series
-from reports.requirement_keys import COUNT, SAMPLES, UP_TO_A_SECOND, text
+from reports.capability import VERDICT, Capability, Quantity, Series
+from reports.requirement_keys import COUNT, SAMPLES, UP_TO_A_SECOND, text, whole
 
 LOOP_DELAY = "loop_delay"
 LOOP_WIRE_DELAY = "loop_wire_delay"
@@ -14,6 +14,9 @@ WHOLE_OUTSIDE = "loop_whole_outside"
 WHOLE_BEYOND_U = "loop_whole_beyond_u"
 UNACCOUNTED = "loop_unaccounted"
 HOLD_ERROR = "loop_hold_error"
+WITNESSES = "loop_witnesses_en"
+OUT_OF_PICTURE = "loop_out_of_picture"
+SLOPE_ERROR = "loop_slope_error"
 STRETCH = "stretch"
 WHOLE = "whole"
 QUANTILES = {"median": 0.5, "p99": 0.99}
@@ -36,10 +39,21 @@ CAPABILITY = Capability(
         WHOLE_OUTSIDE: Quantity("", is_check=True),
         WHOLE_BEYOND_U: Quantity("%", is_check=True),
         UNACCOUNTED: Quantity("", is_check=True),
+        WITNESSES: Quantity("", is_check=True),
+        SLOPE_ERROR: Quantity("", worse="farther from zero", is_check=True),
+        OUT_OF_PICTURE: Quantity("%", VERDICT),
         HOLD_ERROR: Quantity(series="loop", worse="farther from zero", is_check=True),
     },
-    requirements={LOOP_DELAY: (_FORM,), LOOP_WIRE_DELAY: (_FORM,)},
+    requirements={
+        LOOP_DELAY: (_FORM,),
+        LOOP_WIRE_DELAY: (_FORM,),
+        OUT_OF_PICTURE: (
+            {STRETCH: text(), "statistic": text("share"), "samples": SAMPLES, "upper_percent": whole(0, 100)},
+        ),
+    },
     part_meanings={
+        "loop": "U of the loop's medians at both ends of a slope, over the range of delays.",
+        "path": "U of the path's measured delay at both ends of a slope, over the range of delays.",
         "counter": "By how much a machine's counter may run off: 300 ppm of what it measured.",
     },
 )

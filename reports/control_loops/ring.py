@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reports.control_loops.capability import LOOP_WIRE_DELAY, WHOLE
+from reports.control_loops.loop import Stretch
 from reports.control_loops.ring_evidence import RingAnswer, RingFacts, load_answer, load_ring_facts
 from reports.errors import RecordError
 from reports.timeline.clock_record import NS_PER_S, ClockRecord, Times
@@ -33,27 +34,6 @@ RUN_UP = 10
 """Messages at the beginning that do not count: connections and caches are cold."""
 READ, WRITE = "ring.read", "ring.write"
 KERNEL_READ, KERNEL_WRITTEN = "ring.kernel_read", "ring.kernel_written"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stretch:
-    """A part of the loop, or all of it, message by message.
-
-    Attributes:
-        name: `whole`, `hop 1`, …, `node 1`, ….
-        number: Shape (n,), of the messages, in their order.
-        time_ns: Shape (n,): what each took.
-        u_ns: Shape (n,): U of that by the timeline; None: one counter has measured it.
-    """
-
-    name: str
-    number: Times
-    time_ns: Times
-    u_ns: Times | None
-
-    def __len__(self) -> int:
-        """Return how many messages count."""
-        return self.number.size
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from reports.control_loops.ring import Ring, Stretch
+from reports.control_loops.loop import Stretch
+from reports.control_loops.ring import Ring
 from reports.svg import INKS, new_figure, style, to_svg
 from reports.timeline.clock_record import NS_PER_S
 from reports.timeline.leg import quantile_ns

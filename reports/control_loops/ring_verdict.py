@@ -8,7 +8,6 @@ nobody knows, or a message that a node held, which shows elsewhere, speaks again
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,20 +16,18 @@ import numpy as np
 from reports.control_loops.capability import (
     HOLD_ERROR,
     ORDER,
-    QUANTILES,
     UNACCOUNTED,
     WHOLE,
     WHOLE_BEYOND_U,
     WHOLE_OUTSIDE,
 )
-from reports.control_loops.ring import Ring, Stretch
+from reports.control_loops.ring import Ring
+from reports.control_loops.stretch_verdict import PPB, count_measurement
 from reports.errors import RecordError
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
-from reports.requirements import Requirement
 from reports.timeline.clock_record import ClockLimits
-from reports.timeline.leg import off_in_quarters_ns, quantile_ns, quantile_uncertainty
 from reports.timeline.turns import TURNS_MIN, Later, later_by_turns
 from reports.timeline.verdict import contradiction_text
 
@@ -44,64 +41,6 @@ U_LIMIT = Limit(5, None, "U is made for 95 % of the messages")
 ACCOUNT_LIMIT = Limit(0, None, "each message has a way that all programs say alike")
 HOLD_SHARE = 2
 """How long a node held messages has to show within one part in so many: there it is told from none."""
-PPB = 1_000_000_000
-
-
-def stretch_uncertainty(stretch: Stretch, statistic: str) -> Uncertainty:
-    """Return U of a quantile of a stretch, in ns.
-
-    Args:
-        stretch: At least one message.
-        statistic: `median` or `p99`.
-    """
-    share = QUANTILES[statistic]
-    if stretch.u_ns is not None:
-        return quantile_uncertainty(stretch.time_ns, stretch.u_ns, share)
-    value_ns = quantile_ns(stretch.time_ns, share)
-    return Uncertainty.from_parts(
-        [
-            UncertaintyPart("counter", "bound", math.ceil(abs(value_ns) * ClockLimits().rate_ppb / PPB)),
-            UncertaintyPart("quarters", "bound", off_in_quarters_ns(stretch.time_ns, share)),
-        ]
-    )
-
-
-def stretch_measurement(found: Ring, requirement: Requirement, context: Context) -> Measurement:
-    """Judge a quantile of a stretch and return the record, in ns.
-
-    Args:
-        found: What the events of all programs tell.
-        requirement: On LOOP_DELAY or LOOP_WIRE_DELAY, of one stretch.
-        context: Whose subject is on the axis `stretch`.
-
-    Raises:
-        RecordError: The ring has no such stretch.
-    """
-    stretch, limit = found.stretch(requirement.quantity, requirement.of), requirement.limit
-    n, lost = len(stretch), found.missing(stretch)
-    value, uncertainty = None, Uncertainty.from_parts([])
-    if n:
-        value = quantile_ns(stretch.time_ns, QUANTILES[requirement.statistic])
-        uncertainty = stretch_uncertainty(stretch, requirement.statistic)
-    allowed = requirement.lost or 0
-    judged = judge(
-        value, limit, uncertainty, n=n, n_required=requirement.samples, lost=lost, allowed_lost=allowed,
-        statistic=requirement.statistic, unit="ns",
-    )  # fmt: skip
-    if (why := undecided(found, stretch)) and judged.outcome in ("pass", "fail"):
-        judged = Verdict("inconclusive", judged.margin, why)
-    sample = Sample(requirement.quantity, requirement.statistic, value, n, requirement.samples, lost, allowed)
-    return build_record(requirement.id, sample, limit, uncertainty, judged, context)
-
-
-def undecided(found: Ring, stretch: Stretch) -> str:
-    """Return why a stretch has no verdict; empty: it has one. The whole needs no other machine's clock."""
-    causes = found.causality
-    if causes.is_certain and stretch.u_ns is not None and stretch.name != WHOLE:
-        return contradiction_text(causes)
-    if found.lost_events:
-        return f"{found.lost_events} events had no room in a ring of bw-events"
-    return "" if found.complete else "a program was stopped before its end"
 
 
 def order_measurement(found: Ring, context: Context) -> Measurement:
@@ -110,13 +49,13 @@ def order_measurement(found: Ring, context: Context) -> Measurement:
     certain = [each for each in causes.contradictions if each.weight == "certain"]
     value = sum(each.count for each in certain)
     why = contradiction_text(causes) if certain else ""
-    return _count(ORDER_CHECK, ORDER, ORDER_LIMIT, value, sum(map(len, found.hops)), why, context)
+    return count_measurement(ORDER_CHECK, ORDER, ORDER_LIMIT, value, sum(map(len, found.hops)), why, context)
 
 
 def account_measurement(found: Ring, context: Context) -> Measurement:
     """Judge how many messages went a way that answers and events do not say alike."""
     n = sum(each.read for each in found.answers)
-    return _count(ACCOUNT_CHECK, UNACCOUNTED, ACCOUNT_LIMIT, found.unaccounted, n, "", context)
+    return count_measurement(ACCOUNT_CHECK, UNACCOUNTED, ACCOUNT_LIMIT, found.unaccounted, n, "", context)
 
 
 def whole_measurements(found: Ring, context: Context) -> tuple[Measurement, Measurement]:
@@ -126,22 +65,11 @@ def whole_measurements(found: Ring, context: Context) -> tuple[Measurement, Meas
     rate_ns = found.whole_own_ns * ClockLimits().rate_ppb // PPB
     outside = int((off_ns > whole.sent.bound_ns + whole.received.bound_ns + rate_ns).sum())
     beyond = int((off_ns > whole.u_ns + rate_ns).sum())
-    one = _count(OUTSIDE_CHECK, WHOLE_OUTSIDE, OUTSIDE_LIMIT, outside, n, "", context)
+    one = count_measurement(OUTSIDE_CHECK, WHOLE_OUTSIDE, OUTSIDE_LIMIT, outside, n, "", context)
     nothing, share = Uncertainty.from_parts([]), 100 * beyond / n if n else None
     judged = judge(share, U_LIMIT, nothing, n=n, n_required=1, statistic="share", unit="%")
     sample = Sample(WHOLE_BEYOND_U, "share", share, n, 1)
     return one, build_record(U_CHECK, sample, U_LIMIT, nothing, judged, context)
-
-
-def _count(
-    check: str, quantity: str, limit: Limit, value: int, n: int, why: str, context: Context
-) -> Measurement:
-    nothing = Uncertainty.from_parts([])
-    judged = judge(value if n else None, limit, nothing, n=n, n_required=1, statistic="count")
-    if why and judged.outcome == "fail":
-        judged = Verdict("fail", judged.margin, why)
-    sample = Sample(quantity, "count", value if n else None, n, 1)
-    return build_record(check, sample, limit, nothing, judged, context)
 
 
 @dataclass(frozen=True, slots=True)

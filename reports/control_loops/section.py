@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section on control loops: the ring, what each stretch of it takes, a node's known hold."""
+"""The section on control loops: the ring and its stretches, the camera and its tracker."""
 
 from __future__ import annotations
 
@@ -10,21 +10,33 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.control_loops.camera_evidence import CAMERA_FILE, CAMERA_FOLDER
+from reports.control_loops.camera_loop import COMMANDS, PICTURES, TRACKER, CameraLoop, load_camera_loop
+from reports.control_loops.camera_plots import figure_pictures, figure_slope
+from reports.control_loops.camera_verdict import witnesses_en
 from reports.control_loops.capability import CAPABILITY, WHOLE
-from reports.control_loops.ring import Ring, Stretch, load_ring
+from reports.control_loops.loop import Stretch
+from reports.control_loops.ring import Ring, load_ring
 from reports.control_loops.ring_evidence import FOLDER, HOLD_FOLDER, NAGLE_FOLDER, RING_FILE
 from reports.control_loops.ring_plots import figure_stretches, figure_whole
-from reports.control_loops.ring_verdict import FoundHold, found_hold, stretch_uncertainty
+from reports.control_loops.ring_verdict import FoundHold, found_hold
+from reports.control_loops.stretch_verdict import stretch_uncertainty
 from reports.errors import ReportError
 from reports.record.measurement import Measurement
 from reports.section import PrintFigure, Section, TargetData, TargetView
 from reports.timeline.leg import quantile_ns
 from reports.timeline.verdict import contradiction_text
 
+PARTS = PICTURES, TRACKER, COMMANDS
 WHOLE_CAPTION = (
     "Each message round the whole ring, by the one counter of source and sink. Right: how often each time"
     " came. The slowest one in a hundred may lie above."
 )
+PICTURES_CAPTION = (
+    "Each picture with a command, by events; grey crosses: by the pictures themselves, from when the target"
+    " was where the command says to look, to when the motor was told."
+)
+SLOPE_CAPTION = "Against the delay that captures on both sides of the router show; lines: slopes of 2 and 1."
 STRETCHES_CAPTION = "Each stretch of the ring: median, and from 1 to 99 % of the messages."
 
 
@@ -50,6 +62,7 @@ class ControlLoopsSection(TargetView):
         ring: None: the evidence could not be read.
         held: What a node's hold came to on each stretch; empty: no node held messages.
         nagle: A ring whose small writes wait; None: there is none.
+        loops: Of camera and tracker, by the delay of the path in ms, the least first.
         problems: Why.
     """
 
@@ -57,6 +70,7 @@ class ControlLoopsSection(TargetView):
     ring: Ring | None
     held: tuple[FoundHold, ...] = ()
     nagle: Ring | None = None
+    loops: tuple[tuple[int, CameraLoop], ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
@@ -73,6 +87,11 @@ class ControlLoopsSection(TargetView):
     def nagle_rows(self) -> list[StretchRow]:
         """Return those of the ring whose small writes wait."""
         return _rows(self.nagle) if self.nagle else []
+
+    @property
+    def camera_rows(self) -> list[CameraRow]:
+        """Return the loops of camera and tracker that have a picture, by delay."""
+        return [_camera_row(delay_ms, found) for delay_ms, found in self.loops if len(found.whole)]
 
     @property
     def machines(self) -> int:
@@ -97,10 +116,15 @@ class ControlLoopsSection(TargetView):
 
     def _drawn(self) -> Iterator[tuple[str, str]]:
         """Draw one figure after the other."""
-        if self.ring is None or not len(self.ring.whole):
-            return
-        yield figure_whole("loops-whole", self.ring), WHOLE_CAPTION
-        yield figure_stretches("loops-stretches", self.ring), STRETCHES_CAPTION
+        if self.ring is not None and len(self.ring.whole):
+            yield figure_whole("loops-whole", self.ring), WHOLE_CAPTION
+            yield figure_stretches("loops-stretches", self.ring), STRETCHES_CAPTION
+        loops = [each for each in self.loops if len(each[1].whole)]
+        if loops:
+            yield figure_pictures("loops-pictures", loops), PICTURES_CAPTION
+        measured = [found for _, found in loops if found.facts.delay and len(found.pictures)]
+        if len(measured) > 1:
+            yield figure_slope("loops-slope", measured), SLOPE_CAPTION
 
 
 def _rows(ring: Ring) -> list[StretchRow]:
@@ -131,11 +155,54 @@ def _between(ring: Ring, name: str) -> str:
     return f"{ends[at - 1]} → {ends[at]}" if kind == "hop" else ends[at]
 
 
+@dataclass(frozen=True, eq=False)
+class CameraRow:
+    """What the table shows of a loop at a delay of its path; times in ns.
+
+    Attributes:
+        difference_ns: By how much the pictures themselves say more.
+        en: E_n of both witnesses; NaN: one says nothing.
+    """
+
+    delay_ms: int
+    found: CameraLoop
+    medians_ns: tuple[int | None, ...]
+    mean_ns: float
+    deviation_ns: float
+    most_ns: int
+    difference_ns: int
+    pixels_u_ns: int
+    en: float
+    out_percent: float
+    without: str
+
+
+def _camera_row(delay_ms: int, found: CameraLoop) -> CameraRow:
+    every = [found.whole, *(each for each in found.stretches if each.name in PARTS)]
+    medians = tuple(quantile_ns(each.time_ns, 0.5) if len(each) else None for each in every)
+    en, difference_ns, u_ns, _ = witnesses_en(found)
+    times_ns = found.whole.time_ns
+    return CameraRow(
+        delay_ms,
+        found,
+        medians,
+        float(np.mean(times_ns)),
+        float(np.std(times_ns)),
+        int(times_ns.max()),
+        difference_ns,
+        u_ns,
+        en,
+        100 * found.out_of_picture,
+        "; ".join(f"{count} {reason}" for reason, count in found.reasons.items()),
+    )
+
+
 def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
     """Return the section of a target; None: nothing was measured."""
     folder = measured.evidence(FOLDER)
     judged = tuple(each for each in measured.records if each.quantity in CAPABILITY.quantities)
-    if not judged and not (folder / RING_FILE).exists():
+    places = sorted((folder / CAMERA_FOLDER).glob(f"*-ms/{CAMERA_FILE}"), key=_delay_ms)
+    if not judged and not (folder / RING_FILE).exists() and not places:
         return None
     problems: list[str] = []
 
@@ -146,7 +213,7 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
             problems.append(str(error))
             return None
 
-    ring = read(folder)
+    ring = read(folder) if (folder / RING_FILE).exists() or not places else None
     held: tuple[FoundHold, ...] = ()
     if (folder / HOLD_FOLDER / RING_FILE).exists() and (holding := read(folder / HOLD_FOLDER)):
         try:
@@ -155,7 +222,19 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
             problems.append(str(error))
     has_nagle = (folder / NAGLE_FOLDER / RING_FILE).exists()
     nagle = read(folder / NAGLE_FOLDER) if has_nagle else None
-    return ControlLoopsSection(judged, ring, held, nagle, tuple(problems))
+    loops: list[tuple[int, CameraLoop]] = []
+    for place in places:
+        try:
+            loops.append((_delay_ms(place), measured.once(load_camera_loop, place.parent)))
+        except ReportError as error:
+            problems.append(f"{place.parent.name}: {error}")
+    return ControlLoopsSection(judged, ring, held, nagle, tuple(loops), tuple(problems))
+
+
+def _delay_ms(place: Path) -> int:
+    """Return the delay that the name of a folder tells; -1: none."""
+    text = place.parent.name.removesuffix("-ms")
+    return int(text) if text.isdecimal() else -1
 
 
 SECTION = Section(

@@ -31,10 +31,9 @@ from reports.control_loops.ring_verdict import (
     found_hold,
     hold_measurement,
     order_measurement,
-    stretch_measurement,
-    stretch_uncertainty,
     whole_measurements,
 )
+from reports.control_loops.stretch_verdict import stretch_measurement, stretch_uncertainty
 from reports.errors import ReportError
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Measurement, NumberedCondition

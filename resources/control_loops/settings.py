@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many messages a profile sends round a ring."""
+"""How many messages a profile sends round a ring, and how long it has a camera follow a target."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hw.errors import ConfigError
 from hw.fields import Fields
 
 TIMES = Path(__file__).with_name("times.toml")
+CAMERA_TIMES = Path(__file__).with_name("camera.times.toml")
 HOLD_PART = 2
 """Of an interval: so long a node may hold a message, since it does so with each."""
 
@@ -64,6 +65,36 @@ def ring_times(table: Fields) -> RingTimes:
     if times.hold_turn * 2 > times.hold_count:
         raise ConfigError(
             f"{where}.hold_turn: {times.hold_turn}; allowed: 1..{times.hold_count // 2}, half of hold_count"
+        )
+    table.finish()
+    return times
+
+
+@dataclass(frozen=True)
+class CameraTimes:
+    """How long a tracker follows the target, and at which delays of the path.
+
+    Attributes:
+        seconds: At each delay.
+        delays_ms: Each way, 0 first.
+        speed_px_s: Of the target, in pixels of its world.
+    """
+
+    seconds: int
+    delays_ms: tuple[int, ...]
+    speed_px_s: int
+
+
+def camera_times(table: Fields) -> CameraTimes:
+    """Read the table of a profile; raises ConfigError: names file, field and allowed range."""
+    times = CameraTimes(
+        seconds=table.integer("seconds", 2, 86_400),
+        delays_ms=table.integers("delays_ms", 0, 10_000),
+        speed_px_s=table.integer("speed_px_s", 1, 4000),
+    )
+    if not times.delays_ms or times.delays_ms[0] or len(set(times.delays_ms)) < len(times.delays_ms):
+        raise ConfigError(
+            f"{table.file}: {table.table}.delays_ms: {list(times.delays_ms)}; needed: 0 first, each once"
         )
     table.finish()
     return times

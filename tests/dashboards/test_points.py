@@ -144,7 +144,7 @@ def test_quantity_without_a_place_is_kept_as_a_verdict(tmp_path: Path) -> None:
 def test_every_check_of_the_bench_in_time_units_has_a_place() -> None:
     dimensionless = {"edge_witness_en", "software_latency_en", "timeline_contradictions"}
     dimensionless |= {"places_beyond_u", "places_outside", "loop_contradictions", "loop_unaccounted"}
-    dimensionless |= {"loop_whole_beyond_u", "loop_whole_outside"}
+    dimensionless |= {"loop_whole_beyond_u", "loop_whole_outside", "loop_witnesses_en", "loop_slope_error"}
     outside = {"known_delay_error", "software_latency_closure"}  # of the whole bench: a verdict is enough
     assert INSTRUMENT_CHECKS - dimensionless - outside <= set(MEASUREMENT_OF_QUANTITY)
     assert EDGES in MEASUREMENT_OF_QUANTITY.values()

@@ -21,6 +21,7 @@ ARGUMENTS_OF_LIBRARIES = {
     "RealtimeEthernetLibrary": "::requirements.toml",
     "SoftwareLatencyLibrary": "::requirements.toml",
     "ClockSyncLibrary": "::requirements.toml",
+    "ControlLoopsCameraLibrary": "::requirements.toml",
     "ControlLoopsLibrary": "::requirements.toml",
     "DaqReplayLibrary": "::requirements.toml::pattern.toml",
     "LargestPatternLibrary": "::requirements.toml::budgets.toml",

@@ -19,9 +19,9 @@ from reports.control_loops.ring_verdict import (
     found_hold,
     hold_measurement,
     order_measurement,
-    stretch_measurement,
     whole_measurements,
 )
+from reports.control_loops.stretch_verdict import stretch_measurement
 from reports.errors import RecordError
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Limit, Subject

@@ -20,7 +20,7 @@ FRESH_NS = 600_000_000
 
 POINTS = {
     "camera": ["captured", "queued", "send", "sent", "command_received", "motor"],
-    "tracker": ["picture_begins", "picture", "tracked", "command_sent", "forward"],
+    "tracker": ["picture_begins", "picture", "tracked", "command_send", "forward"],
     "display": ["picture"],
 }
 
@@ -166,7 +166,7 @@ def test_each_records_each_picture(bw_loop: Path, bw_events: Path, tmp_path: Pat
         ticks = [at[point][number] for point in order]
         assert ticks == sorted(ticks)
         assert at["camera.send"][number] < at["camera.sent"][number]
-        assert at["tracker.tracked"][number] < at["tracker.command_sent"][number]
+        assert at["tracker.tracked"][number] < at["tracker.command_send"][number]
     truth = Truth(tmp_path / "truth")
     assert min(each["motor_ns"] - each["came_ns"] for each in truth.commands.values()) >= 30_000_000
     # What the truth file says of a picture's time is what its event says, but for the way between two lines.

@@ -13,7 +13,7 @@ enum { BOX_LEVEL = 255 };
 BW_EVENT_POINT(tracker_picture_begins, "tracker", "picture_begins", "a picture's first bytes were read: its header; tag: its number");
 BW_EVENT_POINT(tracker_picture, "tracker", "picture", "a picture was read whole; tag: its number");
 BW_EVENT_POINT(tracker_tracked, "tracker", "tracked", "it is known where the target is, or that it is not; tag: number of the picture");
-BW_EVENT_POINT(tracker_command_sent, "tracker", "command_sent", "a command was written; tag: number of the picture that it answers");
+BW_EVENT_POINT(tracker_command_send, "tracker", "command_send", "a command is written; tag: number of the picture that it answers");
 
 void tracking_fail(struct tracking *tracking, const char *why, int err)
 {
@@ -33,10 +33,11 @@ bool tracking_command(struct tracking *tracking, const struct loop_command *comm
 	char line[COMMAND_BYTES_MAX + 1];
 	size_t length_bytes = command_print(command, line);
 
-	if (tracking->control.sock == PORT_SOCKET_NONE ||
-	    stream_write(&tracking->control, line, length_bytes, tracking->timeout_ns, NULL))
+	if (tracking->control.sock == PORT_SOCKET_NONE)
 		return false;
-	BW_EVENT(tracker_command_sent, command->picture);
+	BW_EVENT(tracker_command_send, command->picture);
+	if (stream_write(&tracking->control, line, length_bytes, tracking->timeout_ns, NULL))
+		return false;
 	tracking->commands++;
 	return true;
 }

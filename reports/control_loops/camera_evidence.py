@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A camera, a tracker and a display that close a loop: the evidence.
+
+The folder holds `camera.json` (this file's dataclasses); of each program the files of `RecordedEnd`; the
+camera's truth file, which nobody else has read, and `places.ndjson`, where by `bw-loop where` the target was
+when each picture was captured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from reports.errors import RecordError
+from reports.record.codec import omit_none
+from reports.record.document import read_document, write_document
+from reports.record.json_text import load_json
+from reports.timeline.clock_record import Times
+from reports.timeline.recorded_end import RecordedEnd, require_plain
+
+SCHEMA = "benchwright.control_camera/1"
+CAMERA_FILE = "camera.json"
+CAMERA_FOLDER = "camera"
+"""Beside the ring's evidence: a folder for each delay of the path, `50-ms`."""
+Q8 = 256
+"""Parts of a pixel."""
+
+
+@dataclass(frozen=True)
+class MeasuredDelay:
+    """What the path from the camera to the tracker, and back, took longer than without the router's delay.
+
+    Attributes:
+        asked_us: Each way.
+        there_us, back_us: By captures on both sides of the router.
+        u_us: Of either (k = 2).
+    """
+
+    asked_us: int
+    there_us: float
+    back_us: float
+    u_us: float
+
+
+@dataclass(frozen=True)
+class CameraFacts:
+    """What `camera.json` holds.
+
+    Attributes:
+        target: Its kind; the camera is there.
+        truth, places: Files.
+        pictures: That the camera was asked for.
+        commands: Whether the tracker sends a command for every picture, or near an edge only.
+        open_loop: The camera obeys no command.
+        least_ns: What cables and switches take at least: camera to tracker, tracker to camera.
+        display: None: there is none.
+        delay: None: the path has no router.
+    """
+
+    target: str
+    camera: RecordedEnd
+    tracker: RecordedEnd
+    truth: str
+    places: str
+    pictures: int
+    period_us: int
+    commands: Literal["always", "edge"]
+    open_loop: bool
+    tai_utc_s: int
+    least_ns: tuple[int, ...]
+    display: RecordedEnd | None = omit_none()  # noqa: RUF009 - a field
+    delay: MeasuredDelay | None = omit_none()  # noqa: RUF009 - a field
+    schema: str = SCHEMA
+
+    @property
+    def ends(self) -> tuple[RecordedEnd, ...]:
+        """Return the programs."""
+        return tuple(each for each in (self.camera, self.tracker, self.display) if each is not None)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the names of all files beside `camera.json`, each once."""
+        names = [name for each in self.ends for name in each.files]
+        return tuple(dict.fromkeys([*names, self.truth, self.places]))
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What the camera alone knew; times are ns since its start, places in 1/256 pixel of the world.
+
+    Attributes:
+        width_px, height_px: Of pictures.
+        captured_ns: Shape (pictures,), in the order of their numbers from 0.
+        pose_q8: Shape (pictures, 3): where it looked then, x, y and zoom.
+        queued: Shape (pictures,): whether a picture waited to be sent.
+        came_ns: Shape (commands,): when a command came, of those that are commands.
+        answers: Shape (commands,): the picture that it answers.
+        look_q8: Shape (commands, 2).
+        told_ns: Shape (commands,): when the motor was told; -1: never.
+        refused: Lines that were no command.
+        complete: It has its end, and lacks no line.
+    """
+
+    width_px: int
+    height_px: int
+    captured_ns: Times
+    pose_q8: Times
+    queued: np.ndarray[Any, np.dtype[np.bool_]]
+    came_ns: Times
+    answers: Times
+    look_q8: Times
+    told_ns: Times
+    refused: int
+    complete: bool
+
+
+def write_camera(folder: Path, found: CameraFacts) -> Path:
+    """Write `camera.json` and return its path."""
+    return write_document(folder / CAMERA_FILE, found)
+
+
+def load_camera_facts(folder: Path) -> CameraFacts:
+    """Read `camera.json`; raises RecordError: names the key."""
+    found = read_document(CameraFacts, folder / CAMERA_FILE, SCHEMA)
+    require_plain(found.files, CAMERA_FILE)
+    if min(found.pictures, found.period_us) < 1 or len(found.least_ns) != len(("there", "back")):
+        raise RecordError(f"{CAMERA_FILE}: need pictures, period_us >= 1, and least_ns of two ways")
+    if min(found.least_ns) < 0:
+        raise RecordError(f"{CAMERA_FILE}: least_ns: must be 0 and more")
+    if found.camera.node == found.tracker.node:
+        raise RecordError(f"{CAMERA_FILE}: camera and tracker are both on {found.camera.node}")
+    return found
+
+
+def read_truth(path: Path) -> Truth:
+    """Read a truth file; raises RecordError: names the file and the line."""
+    head: dict[str, Any] = {}
+    pictures: list[tuple[int, ...]] = []
+    commands: list[tuple[int, ...]] = []
+    refused = 0
+    end: dict[str, Any] = {}
+    for number, line in _lines(path):
+        try:
+            match line["type"]:
+                case "camera":
+                    head = line
+                case "picture":
+                    pose = line["pose"]
+                    row = (line["number"], line["captured_ns"], pose["x_q8"], pose["y_q8"], pose["zoom_q8"])
+                    pictures.append((*row, line["queued"]))
+                case "command" if line["refused"]:
+                    refused += 1
+                case "command":
+                    look = line["look"]
+                    row = (line["came_ns"], line["picture"], look["x_q8"], look["y_q8"])
+                    commands.append((*row, line["motor_ns"] if line["obeyed"] else -1))
+                case "end":
+                    end = line
+                case _:
+                    pass  # of a later version
+        except (KeyError, TypeError) as error:
+            raise RecordError(f"{path.name}, line {number}: {type(error).__name__}: {error}") from error
+    if not head:
+        raise RecordError(f"{path.name}: has no line of its camera")
+    rows = np.array(sorted(pictures), np.int64).reshape(-1, 6)
+    answers = np.array(sorted(commands), np.int64).reshape(-1, 5)
+    is_whole = bool((rows[:, 0] == np.arange(len(rows))).all())
+    return Truth(
+        int(head["width_px"]),
+        int(head["height_px"]),
+        rows[:, 1],
+        rows[:, 2:5],
+        rows[:, 5].astype(np.bool_),
+        answers[:, 0],
+        answers[:, 1],
+        answers[:, 2:4],
+        answers[:, 4],
+        refused,
+        bool(end) and is_whole and not end.get("lacks") and end.get("pictures") == len(rows),
+    )
+
+
+def read_places(path: Path) -> tuple[Times, Times]:
+    """Read where the target was: times in ns since the camera's start, shape (n,), places, shape (n, 2)."""
+    rows: list[tuple[int, int, int]] = []
+    for number, line in _lines(path):
+        try:
+            rows.append((line["t_ns"], line["x_q8"], line["y_q8"]))
+        except (KeyError, TypeError) as error:
+            raise RecordError(f"{path.name}, line {number}: {type(error).__name__}: {error}") from error
+    found = np.array(rows, np.int64).reshape(-1, 3)
+    if (np.diff(found[:, 0]) <= 0).any():
+        raise RecordError(f"{path.name}: its times do not rise")
+    return found[:, 0], found[:, 1:]
+
+
+def _lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    try:
+        text = path.read_text("utf-8")
+        return [(number, load_json(line)) for number, line in enumerate(text.splitlines(), 1)]  # type: ignore[misc]
+    except (OSError, ValueError) as error:
+        raise RecordError(f"{path.name}: {error}") from error

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A camera on the target, a tracker and a display on producers: a closed loop through the bench's router.
+
+What the router adds each way is measured by datagrams of a flow of its own, before pictures flow, by captures
+at both of its sides. The clocks are asked all the while on the control network, which the router is not on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from hw.bench import BenchSpec, TargetSpec
+from hw.errors import MeasurementError
+from hw.open_bench import OpenBench
+from reports.control_loops.camera_evidence import CameraFacts, MeasuredDelay, write_camera
+from reports.timeline.recorded_end import RecordedEnd
+from resources.clock_sync.tai_utc import common_tai_utc_s
+from resources.control_loops.ring_trial import TOOL, ring_nodes
+from resources.timeline.clocks_asked import ENDING_S, ask_clocks
+from resources.timeline.recorded_program import RecordedProgram, collect_recorded, start_recorded
+from resources.timeline.stimulus_trial import WITNESS_MAX_MS, least_way_ns
+from resources.tools.experiment import Experiment
+from resources.tools.witness import add_witness
+
+PICTURES_PORT, COMMANDS_PORT, DISPLAY_PORT = 9660, 9661, 9662
+TRUTH, PLACES = "truth.ndjson", "places.ndjson"
+SLACK_S = 30.0
+"""Besides the pictures' own time: connections, a busy machine."""
+TIMEOUT_MS = 20_000
+PICTURE_BYTES = 77_000
+
+
+@dataclass(frozen=True)
+class CameraRun:
+    """What is done.
+
+    Attributes:
+        pictures: That are captured.
+        pictures_per_s: How often.
+        speed_px_s: Of the target, in pixels of its world.
+        path: Of the target: `constant`, `circle`, `wander`, `still`.
+        commands: For every picture, or near an edge alone.
+        open_loop: The camera obeys no command.
+        reversed: It obeys the wrong way round.
+        motor_delay_ms: From the receipt of a command to when the motor is told.
+        seed: Of world and path.
+    """
+
+    pictures: int
+    pictures_per_s: int
+    speed_px_s: int = 120
+    path: str = "constant"
+    commands: Literal["always", "edge"] = "always"
+    open_loop: bool = False
+    reversed: bool = False
+    motor_delay_ms: int = 0
+    seed: int = 1
+
+    @property
+    def camera_words(self) -> list[str]:
+        """Return options of the camera."""
+        found = ["--pictures", str(self.pictures), "--pictures-per-s", str(self.pictures_per_s)]
+        found += ["--path", self.path, "--speed-px-s", str(self.speed_px_s), "--seed", str(self.seed)]
+        found += ["--motor-delay-ms", str(self.motor_delay_ms)] if self.motor_delay_ms else []
+        found += ["--open-loop"] if self.open_loop else []
+        return [*found, *(["--reversed"] if self.reversed else [])]
+
+
+def camera_nodes(spec: BenchSpec, target: TargetSpec) -> tuple[tuple[str, str], ...]:
+    """Return node and address of camera, tracker and display.
+
+    Raises:
+        CapabilityError: The bench has too few producers besides the target.
+    """
+    camera, _, tracker, display, _ = ring_nodes(spec, target)
+    return camera, tracker, display
+
+
+def measure_camera(
+    bench: OpenBench,
+    target: TargetSpec,
+    run: CameraRun,
+    folder: Path,
+    delay: MeasuredDelay | None = None,
+) -> CameraFacts:
+    """Let a tracker follow a target with the camera, and write the evidence.
+
+    Args:
+        bench: An open bench, whose router is set.
+        target: Where the camera is.
+        run: What is done.
+        folder: Evidence goes here.
+        delay: What the router adds, as it was measured; None: there is no router.
+
+    Raises:
+        CapabilityError: The bench has too few producers, or a node cannot record.
+        BenchError: A node or a tool does not work.
+        MeasurementError: A tool came to no result.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = bench.spec
+    (camera, camera_address), (tracker, _), (display, display_address) = places = camera_nodes(spec, target)
+    nodes = [node for node, _ in places]
+    bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
+    tai_utc_s = common_tai_utc_s(bench, nodes, folder)
+    within_s = run.pictures / run.pictures_per_s + SLACK_S
+    truth = f"{bench.node(camera).fresh_folder('camera-truth')}/{TRUTH}"
+    pictures, commands = (f"{camera_address}:{port}" for port in (PICTURES_PORT, COMMANDS_PORT))
+    shown = f"{display_address}:{DISPLAY_PORT}"
+    with Experiment(bench) as experiment:
+        asked = ask_clocks(experiment, nodes, folder)
+        add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
+        lab = _Lab(experiment, tai_utc_s, folder)
+        begun = [
+            lab.start("display", display, ["--listen", shown]),
+            lab.start(
+                "camera",
+                camera,
+                [
+                    *["--serve", pictures, "--commands", commands, "--wait-for-client", "--truth", truth],
+                    *run.camera_words,
+                ],
+            ),
+            lab.start(
+                "tracker",
+                tracker,
+                ["--camera", pictures, "--control", commands, "--display", shown, "--commands", run.commands],
+            ),
+        ]
+        ends: dict[str, RecordedEnd] = {}
+        for program in begun[::-1]:
+            answer, stream = collect_recorded(experiment, program, within_s, folder)
+            ends[program.name] = RecordedEnd(program.node, answer, stream, asked.exchanges.get(program.node))
+        asked.end()
+    bench.node(camera).get(truth, folder / TRUTH)
+    _where(bench, folder)
+    found = CameraFacts(
+        target.kind,
+        ends["camera"],
+        ends["tracker"],
+        TRUTH,
+        PLACES,
+        run.pictures,
+        round(1e6 / run.pictures_per_s),
+        run.commands,
+        run.open_loop,
+        tai_utc_s,
+        (
+            least_way_ns(bench, camera, tracker, PICTURE_BYTES),
+            least_way_ns(bench, tracker, camera, 1),
+        ),
+        ends["display"],
+        delay,
+    )
+    write_camera(folder, found)
+    return found
+
+
+@dataclass(frozen=True)
+class _Lab:
+    experiment: Experiment
+    tai_utc_s: int
+    folder: Path
+
+    def start(self, name: str, node: str, words: Sequence[str]) -> RecordedProgram:
+        """Start a program with its recorder; it is ready when this returns."""
+        bench = self.experiment.bench
+        argv = [name, *words, "--timeout-ms", str(TIMEOUT_MS), "--tai-utc-s", str(self.tai_utc_s)]
+        argv += ["--priority", str(bench.node(node).priority)]
+        if cpus := bench.spec.nodes[node].cpus:
+            argv += ["--cpu", str(cpus[0])]
+        return start_recorded(self.experiment, name, node, (name,), argv, self.folder, TOOL)
+
+
+def _where(bench: OpenBench, folder: Path) -> None:
+    """Write where the target was when each picture was captured, by the camera's settings alone."""
+    lines = [json.loads(line) for line in (folder / TRUTH).read_text().splitlines()]
+    heads = [each["options"] for each in lines if each.get("type") == "camera"]
+    times = sorted(each["captured_ns"] for each in lines if each.get("type") == "picture")
+    if not heads or not times:
+        raise MeasurementError(f"{TRUTH}: the camera has captured no picture")
+    reference = bench.spec.clocks[bench.spec.reference_clock].node
+    node = bench.node(reference)
+    argv = [bench.tool(reference, TOOL), "where", *heads[0], *map(str, times)]
+    job = node.start(argv, folder / PLACES.removesuffix(".ndjson"))
+    if code := job.wait(ENDING_S):
+        raise MeasurementError(f"{job.name}: ended with exit code {code}")
+    job.fetch()
