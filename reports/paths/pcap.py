@@ -46,8 +46,8 @@ class Frames:
     kept: Integers
     sizes: Integers
 
-    def chosen(self, keep: NDArray[np.bool_]) -> Frames:
-        """Return some of them; `keep`: shape (n,)."""
+    def chosen(self, keep: NDArray[np.bool_] | Integers) -> Frames:
+        """Return some of them; `keep`: which, or their places."""
         return Frames(self.data, self.time_ns[keep], self.at[keep], self.kept[keep], self.sizes[keep])
 
     def gather(self, offset: int | Integers, count: int) -> Bytes:
