@@ -28,6 +28,7 @@ from reports.clock_sync.log_command import said
 from reports.clock_sync.log_formats import LOG_READERS
 from reports.clock_sync.mask import load_mask, mask_file, mask_names
 from reports.clock_sync.transports import plain_text
+from reports.control_loops.segments import read_picture_streams
 from reports.daq_replay.emulation import MAGIC, read_series
 from reports.dossier.earlier import SCHEMA as RUNS_SCHEMA
 from reports.dossier.earlier import history_of
@@ -47,6 +48,7 @@ from tests.dashboards.test_endpoint import TWO
 from tests.dashboards.test_rtc_testbench import message
 from tests.reports.clock_sync.test_log_command import WRAPPED
 from tests.reports.clock_sync.test_logs import STRIPCHART, poll
+from tests.reports.control_loops.picture_capture import Wire
 from tests.reports.dossier.test_waivers import HEAD, ONE
 from tests.reports.hostile import damaged
 from tests.reports.timeline.processing.test_graph_file import WHOLE
@@ -128,6 +130,11 @@ def _series(folder: Path) -> bytes:
     return MAGIC + struct.pack("<IIq", 2, 2, 1000) + struct.pack("<4i", 0, 1, 7, 8) + rows
 
 
+def _picture_packets(folder: Path) -> bytes:
+    wire = Wire().syn().in_pieces(0, 900, 300).window(0).sent(900, 901).window(512)
+    return wire.sent(900, 2000).sent(1500, 3960).written(folder / "whole.pcap").read_bytes()
+
+
 def _graph(file: Path) -> None:
     read_graph(read_raw(file.read_bytes(), file.name), filters_here())
 
@@ -170,6 +177,7 @@ KINDS: dict[str, Kind] = {
     ),
     "capture": Kind(_packets, lambda file: list(read_packets(file))),
     "path-capture": Kind(_packets, _matched),
+    "picture-capture": Kind(_picture_packets, read_picture_streams),
     "witness-series": Kind(_series, read_series),
     "graph": Kind(lambda _: WHOLE.encode(), _graph),
 }

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the first, more chaotic part of a series of delays ends, and whether there is one.
+
+A scan for one change of level or spread. Values become normal scores of their ranks, for the level; and so
+does, for the spread, how far each is from what the one before lets expect (an autoregression of order one, by
+the second half): a change of that shows at once, though values depend on each other. Tails, however heavy,
+weigh no more than ranks. A beginning of k values is compared with the rest by
+
+    T(k) = k (n - k) / n · d' S^-1 d
+
+where d has the differences of the means of both scores, and S is the long-run covariance of what follows, by
+blocks that hardly depend on each other. The end is where T is largest. It is the end of a warm-up if chance
+reaches that T at any k in less than CHANCE of all series.
+
+MSER-5, the usual choice, minimises the error of the mean: it always cuts something, and does not see a
+change of the spread alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reports.dependence import Floats, blocks_of
+from reports.errors import ReportError
+
+Integers: TypeAlias = NDArray[np.int64]
+
+CHANCE = 0.02
+"""How often a series without a warm-up may seem to have one."""
+VALUES_MIN = 100
+"""Fewer tell nothing of what follows a warm-up."""
+PART_MIN = 8
+"""Values of the shortest warm-up."""
+REST_SHARE = 10
+"""An end is looked for up to the last tenth, which has to tell what it is compared with."""
+TINY = 1e-9
+"""Of a variance: values that are all equal have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """The end of the first part of a series.
+
+    Attributes:
+        count: Values before the end; 0: there is no warm-up.
+        end_s: Time of the first value that counts.
+        length_s: From the first value to that.
+        settles: The series does so within its first half; else `count` is half of it, and what remains is no
+            steady state that anybody knows.
+    """
+
+    count: int
+    end_s: float
+    length_s: float
+    settles: bool
+
+
+def warm_up(times_s: Floats, values: Floats) -> WarmUp:
+    """Find the end of the warm-up.
+
+    Args:
+        times_s: Of the values, in rising order, shape (n,).
+        values: Delays in any unit, shape (n,).
+
+    Raises:
+        ReportError: Fewer than VALUES_MIN, times that do not rise, or values that are no numbers.
+    """
+    if len(values) < VALUES_MIN:
+        raise ReportError(f"{len(values)} values do not tell where a warm-up ends: {VALUES_MIN} at least")
+    if len(times_s) != len(values) or np.any(np.diff(times_s) < 0):
+        raise ReportError("a warm-up needs a time for each value, in their order")
+    if not np.isfinite(values).all():
+        raise ReportError("a warm-up needs values that are numbers")
+    half = len(values) // 2
+    count = _first_part(values)
+    settles = count <= half
+    count = min(count, half)
+    end_s = float(times_s[count])
+    return WarmUp(count, end_s, end_s - float(times_s[0]), settles)
+
+
+def _first_part(values: Floats) -> int:
+    """Return how many values at the beginning are not like the rest; 0: all are."""
+    n = len(values)
+    level = _normal_scores(values)
+    steady = level[n // 2 :] - level[n // 2 :].mean()
+    memory = max(0.0, float(steady[1:] @ steady[:-1]) / max(float(steady @ steady), TINY))
+    news = values - memory * np.concatenate((values[:1], values[:-1]))
+    spread = _normal_scores(np.abs(news - np.median(news[n // 2 :])))
+    scores = np.stack((level, spread))
+    counts = np.arange(PART_MIN, n - n // REST_SHARE + 1)
+    sums = np.cumsum(scores, axis=1)
+    covariance, _ = _long_run_covariance(scores[:, n // 2 :])
+    count = int(counts[np.argmax(_distance(sums, counts, covariance))])
+    covariance, blocks = _long_run_covariance(scores[:, count:])
+    distance = _distance(sums, counts, covariance)
+    count = int(counts[np.argmax(distance)])
+    if _chance(float(distance.max()), n, len(scores), blocks) > CHANCE:
+        return 0
+    return count
+
+
+def _distance(sums: Floats, count: Integers, covariance: Floats) -> Floats:
+    """Return T of beginnings of so many values, shape of `count`; `sums`: of the scores, up to each value."""
+    n = sums.shape[1]
+    inside = sums[:, count - 1]
+    difference = inside / count - (sums[:, -1:] - inside) / (n - count)
+    weighed = np.linalg.inv(covariance) @ difference
+    return count * (n - count) / n * np.sum(difference * weighed, axis=0)
+
+
+def _long_run_covariance(scores: Floats) -> tuple[Floats, int]:
+    """Return n times the covariance of the means of all scores, shape (s, s), and of how many blocks."""
+    length = blocks_of([*scores]).length
+    count = scores.shape[1] // length
+    means = scores[:, : count * length].reshape(len(scores), count, length).mean(axis=2)
+    seen = np.cov(means) * length
+    independent = np.cov(scores)
+    # What blocks show is not less than what independent values have.
+    return seen + np.diag(np.maximum(np.diag(independent) - np.diag(seen), TINY)), count
+
+
+def _chance(distance: float, n: int, scores: int, blocks: int) -> float:
+    """Return how often T reaches so much by chance at any k: that of log2(n)^2 ends that do not depend.
+
+    Of each it is Hotelling's (1931), as few blocks know the covariance badly.
+    """
+    from scipy.special import fdtrc  # a tenth of a second for whatever lists the sections
+
+    freedom = max(1, blocks - scores)
+    return math.log2(n) ** 2 * float(fdtrc(scores, freedom, distance * freedom / (scores * (blocks - 1))))
+
+
+def _normal_scores(values: Floats) -> Floats:
+    """Return the normal quantiles of the ranks, shape (n,); equal values have that of their middle."""
+    from scipy.special import ndtri  # likewise
+
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - (counts - 1) / 2
+    return np.asarray(ndtri((middle[which] - 0.5) / len(values)), dtype=np.float64)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Series of delays at 25 pictures/s, with and without a warm-up as in the paper's Figs 4.4.1 to 4.4.4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import signal as _signal
+
+from reports.control_loops.warm_up import WarmUp, warm_up
+from reports.errors import ReportError
+
+signal: Any = _signal  # its types are incomplete
+Noise = Callable[[np.random.Generator], np.ndarray]
+SERIES = 200
+N, RATE_HZ = 60 * 25, 25
+TIMES_S = np.arange(N) / RATE_HZ
+
+
+def remembering(memory: float) -> Noise:
+    """Return normal noise of deviation 1, whose values depend on those before."""
+
+    def noise(rng: np.random.Generator) -> np.ndarray:
+        steps = rng.standard_normal(N + 500)
+        return signal.lfilter([np.sqrt(1 - memory**2)], [1, -memory], steps)[500:]
+
+    return noise
+
+
+def outliers(rng: np.random.Generator) -> np.ndarray:
+    """Return noise with spikes of a hundred deviations now and then."""
+    return rng.standard_normal(N) + (rng.random(N) < 0.02) * rng.exponential(20, N)
+
+
+def student(rng: np.random.Generator) -> np.ndarray:
+    """Return noise with tails that have no fourth moment."""
+    return rng.standard_t(3, N) / np.sqrt(3)
+
+
+def bands(rng: np.random.Generator) -> np.ndarray:
+    """Return noise with a worse time every ten seconds (4.4.1.2)."""
+    phase = (np.arange(N) + rng.integers(250)) % 250
+    return rng.standard_normal(N) + (phase < 20) * rng.exponential(6, N)
+
+
+def skewed(rng: np.random.Generator) -> np.ndarray:
+    """Return lognormal noise that remembers."""
+    return np.exp(remembering(0.7)(rng))
+
+
+def frames(rng: np.random.Generator, first: np.ndarray) -> np.ndarray:
+    """Camera to tracker (4.4.3): many take much longer."""
+    return 3 + 3 * first
+
+
+def datagrams(rng: np.random.Generator, first: np.ndarray) -> np.ndarray:
+    """Clumps with longer delays between them, and a greater variance (4.4.2)."""
+    return 1 + 2 * first + (rng.random(len(first)) < 0.2) * rng.exponential(10, len(first))
+
+
+def spread(rng: np.random.Generator, first: np.ndarray) -> np.ndarray:
+    """Greater variance about the same level (4.4.1)."""
+    return 4 * first
+
+
+def display(rng: np.random.Generator, first: np.ndarray) -> np.ndarray:
+    """Tracker to display (4.4.4): lower than the median of the steady state."""
+    return -2 + 1.5 * first
+
+
+WITH: tuple[Noise, ...] = (student, outliers, remembering(0.5), remembering(0.3))
+KINDS = (frames, spread, display, datagrams)
+WITHOUT: tuple[Noise, ...] = (
+    *(remembering(memory) for memory in (0.0, 0.3, 0.5, 0.8, 0.95, 0.98)),
+    *(student, outliers, bands, skewed),
+)
+
+
+def found_and_truth(seed: int, number: int) -> tuple[WarmUp, float]:
+    """Return what is found in a series with a warm-up of 1 to 20 s, and its length in s."""
+    rng = np.random.default_rng([seed, number])
+    length_s = rng.uniform(1, 20)
+    count = round(length_s * RATE_HZ)
+    values = WITH[number % len(WITH)](rng)
+    values[:count] = KINDS[number // len(WITH) % len(KINDS)](rng, values[:count])
+    return warm_up(TIMES_S, 60 + 5 * values), length_s
+
+
+def share_within(seed: int) -> float:
+    """Return how many ends are right to 1 s or 5 %."""
+    pairs = [found_and_truth(seed, number) for number in range(SERIES)]
+    return float(np.mean([abs(found.length_s - truth) <= max(1, truth / 20) for found, truth in pairs]))
+
+
+def share_cut(seed: int) -> float:
+    """Return how many series without a warm-up are cut."""
+    every = (
+        WITHOUT[number % len(WITHOUT)](np.random.default_rng([seed, number])) for number in range(SERIES)
+    )
+    return float(np.mean([warm_up(TIMES_S, 60 + 5 * values).count > 0 for values in every]))
+
+
+def test_the_end_is_found() -> None:
+    assert share_within(66) >= 0.99
+
+
+def test_nothing_is_cut_where_there_is_none() -> None:
+    assert share_cut(66) <= 0.02
+
+
+def test_the_answer_in_full() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.standard_normal(N)
+    values[:250] *= 8
+    found = warm_up(100 + TIMES_S, values)
+    assert found.count == pytest.approx(250, abs=5)
+    assert found.end_s == 100 + found.count / RATE_HZ
+    assert found.length_s == pytest.approx(found.count / RATE_HZ)
+    assert found.settles
+
+
+def test_chaos_that_dies_out_in_steps_is_cut_to_its_end() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.standard_normal(N)
+    values[:100] *= 30
+    values[100:350] *= 4
+    assert warm_up(TIMES_S, values).count == pytest.approx(350, abs=15)
+
+
+def test_what_changes_beyond_its_middle_does_not_settle() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.standard_normal(N)
+    values[:1000] += 5
+    found = warm_up(TIMES_S, values)
+    assert (found.count, found.settles) == (N // 2, False)
+
+
+@pytest.mark.parametrize("value", [0.0, 100.0])
+def test_values_that_are_all_equal_have_no_warm_up(value: float) -> None:
+    assert warm_up(TIMES_S, np.full(N, value)) == WarmUp(0, 0.0, 0.0, settles=True)
+
+
+def test_an_outlier_at_the_beginning_is_no_warm_up() -> None:
+    values = np.random.default_rng(5).standard_normal(N)
+    values[3] = 1e9
+    assert warm_up(TIMES_S, values).count == 0
+
+
+def test_what_tells_nothing_is_refused() -> None:
+    with pytest.raises(ReportError, match="99 values do not tell where a warm-up ends: 100 at least"):
+        warm_up(TIMES_S[:99], np.zeros(99))
+    with pytest.raises(ReportError, match="a time for each value, in their order"):
+        warm_up(TIMES_S[::-1], np.zeros(N))
+    with pytest.raises(ReportError, match="values that are numbers"):
+        warm_up(TIMES_S, np.full(N, np.nan))
