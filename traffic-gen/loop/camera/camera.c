@@ -151,7 +151,7 @@ static int run_threads(struct camera *camera, struct scene_options *chosen, stru
 		void (*run)(void *);
 	} threads[THREADS] = { { "serve", camera_serve }, { "receive", camera_receive }, { "motor", camera_motor }, { "capture", camera_capture } };
 	struct port_thread *started[THREADS];
-	int count = 0, code = EXIT_DONE;
+	int count = 0, code = EXIT_DONE, locked = port_memory_lock();
 	bool has_head = false;
 
 	atomic_store(&camera->running, THREADS);
@@ -170,6 +170,8 @@ static int run_threads(struct camera *camera, struct scene_options *chosen, stru
 	}
 	if (count)
 		*scheduling = *port_thread_scheduling(started[count - 1]);
+	if (locked)
+		summary_add_note(scheduling, "memory is not locked", -locked);
 	while (atomic_load(&camera->running)) {
 		port_sleep_ns(TICK_NS);
 		if (!atomic_load(&camera->has_started))

@@ -76,10 +76,10 @@ struct order {
 	struct loop_command command;
 };
 
-/** Time since the camera's start. */
+/** Time since the camera's start; before it 0. */
 static inline int64_t camera_now_ns(const struct camera *camera)
 {
-	return port_clock_now_ns(PORT_CLOCK_MONOTONIC) - camera->start.monotonic_ns;
+	return atomic_load(&camera->has_started) ? port_clock_now_ns(PORT_CLOCK_MONOTONIC) - camera->start.monotonic_ns : 0;
 }
 
 /* The threads; of each the argument is the camera. */

@@ -76,12 +76,11 @@ static bool receive_some(struct camera *camera, struct lines *lines)
 /* Nobody tells it where to look any more: it keeps its pose. */
 static void stop_mount(struct camera *camera)
 {
-	port_lock_take(camera->mount_lock);
-	if (atomic_load(&camera->has_started)) {
-		int64_t t_ns = camera_now_ns(camera);
+	int64_t t_ns;
 
-		mount_look(&camera->mount, t_ns, mount_pose(&camera->mount, t_ns));
-	}
+	port_lock_take(camera->mount_lock);
+	t_ns = camera_now_ns(camera);
+	mount_look(&camera->mount, t_ns, mount_pose(&camera->mount, t_ns));
 	camera->is_stopped = true;
 	port_lock_give(camera->mount_lock);
 }

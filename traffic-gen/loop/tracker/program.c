@@ -126,7 +126,7 @@ static void listen_all(void *argument)
 	struct lines lines = { .length_bytes = 0 };
 	int64_t deadline_monotonic_ns = 0; /* once its stdin is closed */
 
-	while (listen_some(tracking, &lines) && !port_stop_requested()) {
+	while (listen_some(tracking, &lines) && !port_stop_requested() && !atomic_load(&program->is_given_up)) {
 		int64_t now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 
 		if (!atomic_load(&program->is_closing))
@@ -168,10 +168,9 @@ void program_end(struct tracking *tracking)
 {
 	struct program *program = &tracking->program;
 
-	stream_close(&program->in);
-	if (tracking->failed)
-		port_child_end(&program->child);
+	atomic_store(&program->is_given_up, tracking->failed != NULL);
 	atomic_store(&program->is_closing, true);
+	stream_close(&program->in);
 	if (program->thread)
 		port_thread_join(program->thread);
 	port_child_end(&program->child);

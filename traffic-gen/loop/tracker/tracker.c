@@ -100,6 +100,10 @@ static int run(struct tracking *tracking)
 		return side_fail(&tracking->side, "no memory for", "pictures", err);
 	if (tracking->program.argv) {
 		err = program_start(tracking);
+		if (err == -ENOTSUP) {
+			fprintf(stderr, TOOL ": --program: this system has none; Linux has\n");
+			return EXIT_CAPABILITY;
+		}
 		if (err)
 			return side_fail(&tracking->side, "cannot start", tracking->program.argv[0], err);
 	}
