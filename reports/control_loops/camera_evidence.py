@@ -56,6 +56,7 @@ class CameraFacts:
         commands: Whether the tracker sends a command for every picture, or near an edge only.
         open_loop: The camera obeys no command.
         least_ns: What cables and switches take at least: camera to tracker, tracker to camera.
+        warm_up: So many pictures at the beginning do not count, as `warm_up` has found.
         display: None: there is none.
         delay: None: the path has no router.
     """
@@ -71,6 +72,7 @@ class CameraFacts:
     open_loop: bool
     tai_utc_s: int
     least_ns: tuple[int, ...]
+    warm_up: int = 0
     display: RecordedEnd | None = omit_none()  # noqa: RUF009 - a field
     delay: MeasuredDelay | None = omit_none()  # noqa: RUF009 - a field
     schema: str = SCHEMA
@@ -130,6 +132,8 @@ def load_camera_facts(folder: Path) -> CameraFacts:
         raise RecordError(f"{CAMERA_FILE}: need pictures, period_us >= 1, and least_ns of two ways")
     if min(found.least_ns) < 0:
         raise RecordError(f"{CAMERA_FILE}: least_ns: must be 0 and more")
+    if not 0 <= found.warm_up <= found.pictures // 2:
+        raise RecordError(f"{CAMERA_FILE}: warm_up: must be in 0..{found.pictures // 2}, half of pictures")
     if found.camera.node == found.tracker.node:
         raise RecordError(f"{CAMERA_FILE}: camera and tracker are both on {found.camera.node}")
     return found

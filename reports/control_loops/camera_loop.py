@@ -28,6 +28,7 @@ from reports.control_loops.camera_evidence import (
 )
 from reports.control_loops.capability import WHOLE
 from reports.control_loops.loop import Stretch
+from reports.control_loops.warm_up import VALUES_MIN, warm_up
 from reports.errors import RecordError
 from reports.timeline.clock_record import NS_PER_S, Times
 from reports.timeline.contradictions import Causality, Messages, causality
@@ -154,14 +155,10 @@ class CameraLoop:
         return 1 - float(self.in_picture.mean()) if self.in_picture.size else float("nan")
 
 
-def load_camera_loop(folder: Path, run_up: int = 0) -> CameraLoop:
-    """Read the evidence, place all events and ask the pictures; raises RecordError, which names the file.
-
-    Args:
-        folder: With `camera.json`.
-        run_up: So many pictures at the beginning do not count.
-    """
+def load_camera_loop(folder: Path) -> CameraLoop:
+    """Read the evidence, place all events and ask the pictures; raises RecordError, which names the file."""
     facts = load_camera_facts(folder)
+    run_up = facts.warm_up
     truth = read_truth(folder / facts.truth)
     streams = {end.events: read_event_stream(folder / end.events) for end in facts.ends}
 
@@ -202,6 +199,19 @@ def load_camera_loop(folder: Path, run_up: int = 0) -> CameraLoop:
         sum(each.lost for each in streams.values()),
         truth.complete,
     )
+
+
+def found_warm_up(found: CameraLoop) -> int:
+    """Return how many pictures at the beginning belong to a warm-up, half of all at most.
+
+    Of fewer than tell where one ends a third does not count.
+    """
+    whole = found.whole
+    if len(whole) < VALUES_MIN:
+        return found.truth.captured_ns.size // 3
+    captured_s = found.truth.captured_ns[whole.number] / NS_PER_S
+    count = warm_up(captured_s, whole.time_ns.astype(np.float64)).count
+    return min(int(whole.number[count]) if count else 0, found.facts.pictures // 2)
 
 
 def _stretch(leg: Leg) -> Stretch:
@@ -247,7 +257,7 @@ def _sums(whole: Stretch, pictures: Leg, tracking: Stretch, commands: Leg) -> tu
 def _reasons(camera: EventStream, tracker: EventStream, truth: Truth, run_up: int) -> dict[str, int]:
     """Return why pictures have no loop delay, each by the first reason on its way."""
     left = np.arange(truth.captured_ns.size)
-    found = {"run-up": int((left < run_up).sum())}
+    found = {"warm-up": int((left < run_up).sum())}
     left = left[left >= run_up]
     steps = (
         ("not queued: the queue was full", np.flatnonzero(truth.queued)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,8 @@ from hw.bench import BenchSpec, TargetSpec
 from hw.errors import MeasurementError
 from hw.open_bench import OpenBench
 from reports.control_loops.camera_evidence import CameraFacts, MeasuredDelay, write_camera
+from reports.control_loops.camera_loop import found_warm_up, load_camera_loop
+from reports.errors import ReportError
 from reports.timeline.recorded_end import RecordedEnd
 from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.control_loops.ring_trial import TOOL, ring_nodes
@@ -153,9 +155,15 @@ def measure_camera(
             least_way_ns(bench, camera, tracker, PICTURE_BYTES),
             least_way_ns(bench, tracker, camera, 1),
         ),
-        ends["display"],
-        delay,
+        display=ends["display"],
+        delay=delay,
     )
+    write_camera(folder, found)
+    try:
+        warm = found_warm_up(load_camera_loop(folder))
+    except ReportError as error:
+        raise MeasurementError(str(error)) from error
+    found = replace(found, warm_up=warm)
     write_camera(folder, found)
     return found
 

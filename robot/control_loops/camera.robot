@@ -3,9 +3,9 @@
 
 
 *** Settings ***
-Documentation     What does a loop of camera and tracker take, and what does the path's delay do to it? The camera is on the
-...               target, a tracker on a producer follows what moves in its pictures and says where to look, as in the paper on
-...               distributed control loops (3.4, 4.4). The pictures themselves are the second witness of the loop's delay.
+Documentation     What does a loop of camera and tracker take, and what does the path's delay do to it? The camera is on
+...               the target, a tracker on a producer follows what moves in its pictures and says where to look, as in
+...               the paper on distributed control loops (3.4, 4.4). The pictures themselves are a second witness.
 
 Resource          control_loops.resource
 

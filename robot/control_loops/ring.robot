@@ -3,9 +3,9 @@
 
 
 *** Settings ***
-Documentation     What does a message take round a ring of machines? A source on the target sends small messages over three
-...               producers to a sink on the same target, as in the paper on distributed control loops (3.3, 4.3): five
-...               programs on four machines. All of them are on one timeline, made from exchanges between their clocks alone.
+Documentation     What does a message take round a ring of machines? A source on the target sends small messages over
+...               three producers to a sink on the same target, as in the paper on distributed control loops (3.3, 4.3):
+...               five programs on four machines. All are on one timeline, made from exchanges between their clocks.
 
 Resource          control_loops.resource
 

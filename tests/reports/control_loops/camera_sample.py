@@ -43,6 +43,7 @@ def write_sample_camera(
     pictures: int = 80,
     there_ns: Callable[[int], int] = lambda number: 4_000_000 + number % 5 * 10_000,
     back_ns: Callable[[int], int] = lambda number: 1_200_000 + number % 3 * 10_000,
+    added_ns: int = 0,
     motor_ns: int = 100_000,
     answered: Callable[[int], bool] = lambda _: True,
     stops_at: Mapping[str, int] | None = None,
@@ -60,6 +61,7 @@ def write_sample_camera(
         pictures: How many.
         there_ns: From the capture to the tracker, by the picture's number.
         back_ns: Of its command.
+        added_ns: To either.
         motor_ns: From a command's arrival to the motor.
         answered: Whether a picture has a command.
         stops_at: Of one picture each on what point it stops: `queued`, `sent`, `received`, `came`.
@@ -97,7 +99,7 @@ def write_sample_camera(
         events["camera"].append((1, number, at_ns + 1000))
         if stop == "received":
             continue
-        tracker_ns = at_ns + there_ns(number)
+        tracker_ns = at_ns + there_ns(number) + added_ns
         events["tracker"].append((0, number, tracker_ns))
         sent_ns = tracker_ns + TRACKER_NS
         events["tracker"].append((2, number, sent_ns + 1000))
@@ -107,7 +109,7 @@ def write_sample_camera(
         events["tracker"].append((1, number, sent_ns))
         if stop == "came":
             continue
-        came_ns = sent_ns + back_ns(number)
+        came_ns = sent_ns + back_ns(number) + added_ns
         events["camera"].append((2, number + shift, came_ns))
         x, y = place_q8(captured_ns + round(off_px / SPEED_PX_S * 1e9))
         commands.append(

@@ -43,6 +43,22 @@ Json = dict[str, Any]
 LIMIT = Limit(20_000_000, None, "a test")
 
 
+def without_end(lines: list[Json]) -> list[Json]:
+    return lines[:-1]
+
+
+def without_head(lines: list[Json]) -> list[Json]:
+    return lines[1:]
+
+
+def with_an_empty_picture(lines: list[Json]) -> list[Json]:
+    return [lines[0], {"type": "picture"}]
+
+
+def without_a_picture(lines: list[Json]) -> list[Json]:
+    return [*lines[:5], *lines[6:]]
+
+
 def there(number: int) -> int:
     return 4_000_000 + number % 5 * 10_000
 
@@ -123,7 +139,7 @@ def test_wrong_clock_is_named_and_the_whole_stands(tmp_path: Path) -> None:
 
 
 def test_truth_file_without_its_end_leaves_no_verdict(tmp_path: Path) -> None:
-    run, records = made(tmp_path, truth=lambda lines: lines[:-1])
+    run, records = made(tmp_path, truth=without_end)
     assert {each["outcome"] for each in records[:5]} == {"inconclusive"}
     assert camera_discrepancies(run.path, records)[0] == []
 
@@ -131,9 +147,9 @@ def test_truth_file_without_its_end_leaves_no_verdict(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda lines: lines[1:], "has no line of its camera"),
-        (lambda lines: [lines[0], {"type": "picture"}], "truth.ndjson, line 2: KeyError: 'pose'"),
-        (lambda lines: [*lines[:5], *lines[6:]], "is not of the pictures of truth.ndjson"),
+        (without_head, "has no line of its camera"),
+        (with_an_empty_picture, "truth.ndjson, line 2: KeyError: 'pose'"),
+        (without_a_picture, "is not of the pictures of truth.ndjson"),
     ],
 )
 def test_damaged_truth_is_refused(
@@ -167,16 +183,9 @@ def made(tmp_path: Path, **sample: Any) -> tuple[RunFolder, list[Json]]:
     run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
     folder = run.evidence_folder(FOLDER, TARGET) / CAMERA_FOLDER
     for delay_ms in (0, 100):
-        added_ns = delay_ms * 1_000_000
         measured = MeasuredDelay(delay_ms * 1000, delay_ms * 1000.0, delay_ms * 1000.0, 10.0)
         write_sample_camera(
-            folder / f"{delay_ms}-ms",
-            **{
-                "there_ns": lambda number, added=added_ns: there(number) + added,
-                "back_ns": lambda number, added=added_ns: back(number) + added,
-                "delay": measured,
-                **sample,
-            },
+            folder / f"{delay_ms}-ms", added_ns=delay_ms * 1_000_000, delay=measured, **sample
         )
     loops = [load_camera_loop(folder / f"{delay_ms}-ms") for delay_ms in (0, 100)]
     place = folder / "0-ms"

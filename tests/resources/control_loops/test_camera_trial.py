@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who takes part in a loop of camera and tracker, what each is told, and what a profile may ask for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hw.bench import load_bench
+from hw.errors import ConfigError
+from hw.fields import Fields
+from resources.control_loops.camera_trial import CameraRun, camera_nodes
+from resources.control_loops.settings import CAMERA_TIMES, camera_times
+from resources.profiles import times_of
+
+TABLE: dict[str, Any] = {"seconds": 6, "delays_ms": [0, 50], "speed_px_s": 120}
+
+
+def test_camera_is_on_the_target_and_its_tracker_on_another_machine(repository: Path) -> None:
+    bench = load_bench(repository / "hw/benches/virtual.yaml")
+    places = camera_nodes(bench, bench.targets["linux-rt"])
+    assert [node for node, _ in places] == ["linux-rt", "p01", "p02"]
+
+
+def test_camera_is_told_what_is_asked() -> None:
+    run = CameraRun(150, 25)
+    assert run.camera_words[:4] == ["--pictures", "150", "--pictures-per-s", "25"]
+    assert not {"--open-loop", "--reversed", "--motor-delay-ms"} & set(run.camera_words)
+    changed = replace(run, open_loop=True, reversed=True, motor_delay_ms=30)
+    assert {"--open-loop", "--reversed", "--motor-delay-ms", "30"} <= set(changed.camera_words)
+
+
+def test_each_profile_begins_without_delay() -> None:
+    for profile in ("ci", "nightly", "acceptance", "soak"):
+        times = times_of(profile, CAMERA_TIMES, camera_times)
+        assert times.delays_ms[0] == 0
+        assert max(times.delays_ms) <= 300  # as in the paper
+    assert times_of("acceptance", CAMERA_TIMES, camera_times).seconds == 20 * 60
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"delays_ms": [50, 0]}, r"delays_ms: \[50, 0\]; needed: 0 first, each once"),
+        ({"delays_ms": [0, 50, 50]}, "needed: 0 first, each once"),
+        ({"delays_ms": []}, "needed: 0 first, each once"),
+        ({"delays_ms": [0, -1]}, "delays_ms"),
+        ({"seconds": 1}, "seconds"),
+        ({"speed_px_s": 0}, "speed_px_s"),
+        ({"other": 1}, "other"),
+    ],
+)
+def test_what_cannot_be_is_refused(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        camera_times(Fields({**TABLE, **change}, "camera.times.toml", "ci"))
