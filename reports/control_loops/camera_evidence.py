@@ -46,6 +46,21 @@ class MeasuredDelay:
 
 
 @dataclass(frozen=True)
+class Captures:
+    """Captures of both sides of the router, in the folder `path`.
+
+    Attributes:
+        before, behind: Files: on the camera's side, and on the tracker's.
+        address, port: From which the pictures come.
+    """
+
+    before: str
+    behind: str
+    address: str
+    port: int
+
+
+@dataclass(frozen=True)
 class CameraFacts:
     """What `camera.json` holds.
 
@@ -58,7 +73,7 @@ class CameraFacts:
         least_ns: What cables and switches take at least: camera to tracker, tracker to camera.
         warm_up: So many pictures at the beginning do not count, as `warm_up` has found.
         display: None: there is none.
-        delay: None: the path has no router.
+        delay, wire: None: the path has no router.
     """
 
     target: str
@@ -75,6 +90,7 @@ class CameraFacts:
     warm_up: int = 0
     display: RecordedEnd | None = omit_none()  # noqa: RUF009 - a field
     delay: MeasuredDelay | None = omit_none()  # noqa: RUF009 - a field
+    wire: Captures | None = omit_none()  # noqa: RUF009 - a field
     schema: str = SCHEMA
 
     @property
@@ -128,6 +144,8 @@ def load_camera_facts(folder: Path) -> CameraFacts:
     """Read `camera.json`; raises RecordError: names the key."""
     found = read_document(CameraFacts, folder / CAMERA_FILE, SCHEMA)
     require_plain(found.files, CAMERA_FILE)
+    if found.wire:
+        require_plain((found.wire.before, found.wire.behind), CAMERA_FILE)
     if min(found.pictures, found.period_us) < 1 or len(found.least_ns) != len(("there", "back")):
         raise RecordError(f"{CAMERA_FILE}: need pictures, period_us >= 1, and least_ns of two ways")
     if min(found.least_ns) < 0:

@@ -29,6 +29,7 @@ from reports.control_loops.camera_evidence import (
 from reports.control_loops.capability import WHOLE
 from reports.control_loops.loop import Stretch
 from reports.control_loops.warm_up import VALUES_MIN, warm_up
+from reports.control_loops.wire import PicturesOnTheWire, pictures_on_the_wire
 from reports.errors import RecordError
 from reports.timeline.clock_record import NS_PER_S, Times
 from reports.timeline.contradictions import Causality, Messages, causality
@@ -93,6 +94,9 @@ class CameraLoop:
         whole_u_ns, whole_bound_ns: Of that; -1: a part is missing.
         reasons: Of pictures without a loop delay how many, by why.
         pixels: The second witness; None: the path is no straight line, or no command came.
+        wire: What captures on both sides of the router show; None: there are none.
+        waiting_ns: Of its pictures that count: from the last datagram behind the router to when the tracker
+            has it whole, shape (m,).
         in_picture: Shape (pictures,): whether the target's centre was in the picture.
     """
 
@@ -109,6 +113,8 @@ class CameraLoop:
     whole_bound_ns: Times
     reasons: dict[str, int]
     pixels: PixelDelay | None
+    wire: PicturesOnTheWire | None
+    waiting_ns: Times
     in_picture: NDArray[np.bool_]
     lost_events: int
     complete: bool
@@ -179,6 +185,8 @@ def load_camera_loop(folder: Path) -> CameraLoop:
         shown = placed(facts.display.events)
         display = matched_leg(DISPLAY, (tracker, "tracker.forward"), (shown, "display.picture"), run_up)
         to_display = matched_leg(TO_DISPLAY, (camera, "camera.captured"), (shown, "display.picture"), run_up)
+    sent, _ = _at(camera.stream, "camera.sent")
+    wire = pictures_on_the_wire(folder, facts, truth, sent)
     sums = _sums(whole, pictures, tracking, commands)
     at_ns, place_q8 = read_places(folder / facts.places)
     if (at_ns.shape != truth.captured_ns.shape) or (at_ns != truth.captured_ns).any():
@@ -195,6 +203,8 @@ def load_camera_loop(folder: Path) -> CameraLoop:
         *sums,
         _reasons(camera.stream, tracker.stream, truth, run_up),
         _by_pixels(truth, at_ns, place_q8, run_up),
+        wire,
+        _waiting_ns(wire, pictures, facts.tai_utc_s),
         _in_picture(truth, place_q8),
         sum(each.lost for each in streams.values()),
         truth.complete,
@@ -335,6 +345,14 @@ def _nearest(
     apart = to - share[:, None] * step
     side = np.sign(step[:, 0] * to[:, 1] - step[:, 1] * to[:, 0])
     return share, np.where(side == 0, 1.0, side) * np.hypot(apart[:, 0], apart[:, 1])
+
+
+def _waiting_ns(wire: PicturesOnTheWire | None, pictures: Leg, tai_utc_s: int) -> Times:
+    """Return how long pictures waited in the receiver; the capture's clock is the reference."""
+    if wire is None:
+        return np.empty(0, np.int64)
+    _, one, other = np.intersect1d(wire.number, pictures.number, assume_unique=True, return_indices=True)
+    return pictures.received.tai_ns[other] - (wire.last_ns[one] + tai_utc_s * NS_PER_S)
 
 
 def _in_picture(truth: Truth, place_q8: Times) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from reports.control_loops.ring_evidence import FOLDER, HOLD_FOLDER, NAGLE_FOLDE
 from reports.control_loops.ring_plots import figure_stretches, figure_whole
 from reports.control_loops.ring_verdict import FoundHold, found_hold
 from reports.control_loops.stretch_verdict import stretch_uncertainty
+from reports.control_loops.sweep import SweepRow, sweep_rows
 from reports.errors import ReportError
 from reports.record.measurement import Measurement
 from reports.section import PrintFigure, Section, TargetData, TargetView
@@ -92,6 +93,16 @@ class ControlLoopsSection(TargetView):
     def camera_rows(self) -> list[CameraRow]:
         """Return the loops of camera and tracker that have a picture, by delay."""
         return [_camera_row(delay_ms, found) for delay_ms, found in self.loops if len(found.whole)]
+
+    @property
+    def wire_rows(self) -> list[WireRow]:
+        """Return what captures show of the pictures, by delay."""
+        return [row for delay_ms, found in self.loops if (row := _wire_row(delay_ms, found)) is not None]
+
+    @property
+    def sweep_rows(self) -> list[SweepRow]:
+        """Return mean and variance against the delay of the path; empty: too few delays."""
+        return sweep_rows([found for _, found in self.loops])
 
     @property
     def machines(self) -> int:
@@ -175,6 +186,35 @@ class CameraRow:
     en: float
     out_percent: float
     without: str
+
+
+@dataclass(frozen=True)
+class WireRow:
+    """What the table shows of pictures on the wire at a delay of the path; times in ns."""
+
+    delay_ms: int
+    datagrams: int
+    mean_ns: float
+    deviation_ns: float
+    first_to_last_ns: int
+    waiting_ns: int
+    ratio: float
+
+
+def _wire_row(delay_ms: int, found: CameraLoop) -> WireRow | None:
+    wire = found.wire
+    if wire is None or not wire.inside_ns.size or not found.waiting_ns.size or not len(found.pictures):
+        return None
+    mean_ns = float(np.mean(wire.inside_ns))
+    return WireRow(
+        delay_ms,
+        wire.inside_ns.size,
+        mean_ns,
+        float(np.std(wire.inside_ns)),
+        quantile_ns(wire.first_to_last_ns, 0.5),
+        quantile_ns(found.waiting_ns, 0.5),
+        float(np.mean(found.pictures.time_ns)) / mean_ns if mean_ns else float("nan"),
+    )
 
 
 def _camera_row(delay_ms: int, found: CameraLoop) -> CameraRow:

@@ -111,13 +111,14 @@ class ControlLoopsCameraLibrary(RequirementScope):
                 path = None
             for delay_ms in times.delays_ms if path else (0,):
                 folder = self._folder / f"{delay_ms}-ms"
-                measured = path.set(delay_ms * 1000, folder / "path") if path else None
+                if path:
+                    path.set(delay_ms * 1000)
+                measured = measure_camera(bench, spec, run, folder, path).delay
                 if measured:
                     there, back, u = (
                         f"{us / 1000:.2f}" for us in (measured.there_us, measured.back_us, measured.u_us)
                     )
                     say(f"{delay_ms} ms asked each way: {there} ms there, {back} ms back, U = {u} ms")
-                measure_camera(bench, spec, run, folder, measured)
                 self._loops[delay_ms] = self._read(folder)
                 self._say(delay_ms)
 

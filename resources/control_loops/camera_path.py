@@ -4,30 +4,29 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hw.bench import TargetSpec
+from hw.bench import BenchSpec, TargetSpec
 from hw.errors import CapabilityError, MeasurementError
 from hw.open_bench import OpenBench
 from hw.path_settings import PathSettings
 from hw.protocols import Job, Router
 from hw.router import PathDirection
 from hw.virtual.bench_network import port_of
-from reports.control_loops.camera_evidence import MeasuredDelay
+from reports.control_loops.camera_evidence import Captures, MeasuredDelay
 from reports.errors import ReportError
 from reports.paths.condition import Condition
 from reports.paths.datagrams import Integers
 from reports.paths.delay import delay_condition
-from resources.control_loops.camera_trial import camera_nodes
-from resources.control_loops.ring_trial import TOOL
+from resources.control_loops.ring_trial import TOOL, ring_nodes
+from resources.tools.capture import capture_file
 from resources.tools.experiment import Experiment
-from resources.tools.path_capture import captured_path
+from resources.tools.path_capture import PathEnds, captured_path
 
 PROBE_PORT = 9670
-PROBES, PROBE_INTERVAL_US, PROBE_BYTES = 200, 2500, 100
-ENDING_S = 30.0
+PROBES_MIN, PROBE_INTERVAL_US, PROBE_BYTES = 100, 25_000, 100
 TIMEOUT_MS = 30_000
 
 
@@ -38,6 +37,8 @@ class CameraPath:
     Attributes:
         there, back: Its paths from camera to tracker, and from tracker to camera.
         without_ns: Of either, times inside without delay, shape (n,); empty: not measured yet.
+        delay_us: Each way, as it is set.
+        probes: Datagrams each way.
     """
 
     bench: OpenBench
@@ -47,34 +48,52 @@ class CameraPath:
     camera: tuple[str, str]
     tracker: tuple[str, str]
     without_ns: tuple[Integers, ...] = ()
+    delay_us: int = 0
+    probes: int = 0
 
-    def set(self, delay_us: int, folder: Path) -> MeasuredDelay:
-        """Set a delay each way, and return what arrives of it.
-
-        Args:
-            delay_us: 0 first: it is what the others are measured against.
-            folder: Captures and answers go there.
+    def set(self, delay_us: int) -> None:
+        """Set a delay each way; the first one is 0, against which the others are measured.
 
         Raises:
             BenchError: The router does not work.
-            MeasurementError: A capture does not show what was sent.
         """
         for path in (self.there, self.back):
             self.router.configure([path], PathSettings(delay_us=delay_us))
-        inside = self._inside_ns(delay_us, folder)
-        if not delay_us:
+        self.delay_us = delay_us
+
+    def captured(self, folder: Path) -> AbstractContextManager[object]:
+        """Capture both sides of the router while the context lasts, and what is under way at its end."""
+        ports = [port_of(self.bench.spec, node) for node, _ in (self.camera, self.tracker)]
+        return captured_path(self.bench, ports[0], ports[1], folder)
+
+    def start_probes(self, lab: Experiment, seconds: float, folder: Path) -> list[Job]:
+        """Start datagrams both ways, for so long; they end by themselves."""
+        ends = self.camera, self.tracker
+        jobs = [self._start(lab, node, ["--from", f"{at}:{PROBE_PORT}"], folder) for node, at in ends]
+        self.probes = max(PROBES_MIN, round(seconds * 1e6 / PROBE_INTERVAL_US))
+        source = ["--count", str(self.probes), "--interval-us", str(PROBE_INTERVAL_US)]
+        source += ["--size-bytes", str(PROBE_BYTES)]
+        for (node, _), (_, at) in zip(ends, ends[::-1], strict=True):
+            jobs.append(self._start(lab, node, ["--to", f"{at}:{PROBE_PORT}", *source], folder))
+        return jobs[::-1]
+
+    def measured(self, folder: Path) -> MeasuredDelay:
+        """Return what the router added each way, by what was captured.
+
+        Raises:
+            MeasurementError: A capture does not show what was sent.
+        """
+        inside = self._inside_ns(folder)
+        if not self.delay_us:
             self.without_ns = inside
-            spread = [self._condition(0, each, each) for each in inside]
-        else:
-            if not self.without_ns:
-                raise MeasurementError("the path without delay was not measured first")
-            spread = [
-                self._condition(delay_us, each, without)
-                for each, without in zip(inside, self.without_ns, strict=True)
-            ]
-        there, back = spread
-        u_us = max((each.high - each.low) / 2 for each in spread)
-        return MeasuredDelay(delay_us, there.achieved, back.achieved, u_us)
+        if not self.without_ns:
+            raise MeasurementError("the path without delay was not measured first")
+        there, back = (
+            self._condition(self.delay_us, each, without)
+            for each, without in zip(inside, self.without_ns, strict=True)
+        )
+        u_us = max((each.high - each.low) / 2 for each in (there, back))
+        return MeasuredDelay(self.delay_us, there.achieved, back.achieved, u_us)
 
     @staticmethod
     def _condition(delay_us: int, inside_ns: Integers, without_ns: Integers) -> Condition:
@@ -83,22 +102,19 @@ class CameraPath:
         except ReportError as error:
             raise MeasurementError(f"path: {error}") from error
 
-    def _inside_ns(self, delay_us: int, folder: Path) -> tuple[Integers, Integers]:
-        """Send datagrams both ways, and return how long each was between the captures, of either way."""
-        spec, ends = self.bench.spec, (self.camera, self.tracker)
-        ports = [port_of(spec, node) for node, _ in ends]
-        with captured_path(self.bench, ports[0], ports[1], folder) as path, Experiment(self.bench) as lab:
-            jobs = [self._start(lab, node, ["--from", f"{at}:{PROBE_PORT}"], folder) for node, at in ends]
-            source = ["--count", str(PROBES), "--interval-us", str(PROBE_INTERVAL_US)]
-            source += ["--size-bytes", str(PROBE_BYTES)]
-            for (node, _), (_, at) in zip(ends, ends[::-1], strict=True):
-                jobs.append(self._start(lab, node, ["--to", f"{at}:{PROBE_PORT}", *source], folder))
-            for job in jobs[::-1]:
-                lab.collect(job, ENDING_S + delay_us / 1e6).require_done()
+    def captures(self, address: str, port: int) -> Captures:
+        """Return the files of the captures, of pictures that come from an address and port."""
+        before, behind = (port_of(self.bench.spec, node) for node, _ in (self.camera, self.tracker))
+        return Captures(capture_file(Path(), before).name, capture_file(Path(), behind).name, address, port)
+
+    def _inside_ns(self, folder: Path) -> tuple[Integers, Integers]:
+        """Return how long each datagram was between the captures, of either way."""
+        ports = [port_of(self.bench.spec, node) for node, _ in (self.camera, self.tracker)]
+        path = PathEnds(ports[0], ports[1], folder)
         found = path.there(self.camera[1], PROBE_PORT), path.back(self.tracker[1], PROBE_PORT)
         for each in found:
-            if len(each.sent_ns) < PROBES:
-                raise MeasurementError(f"{len(each.sent_ns)} of {PROBES} datagrams were captured")
+            if len(each.sent_ns) < self.probes:
+                raise MeasurementError(f"{len(each.sent_ns)} of {self.probes} datagrams were captured")
         return found[0].arrived_ns, found[1].arrived_ns
 
     def _start(self, lab: Experiment, node: str, words: list[str], folder: Path) -> Job:
@@ -107,6 +123,16 @@ class CameraPath:
         job = lab.start(node, argv, folder / f"{'sink' if words[0] == '--from' else 'source'}-{node}")
         job.wait_ready()
         return job
+
+
+def camera_nodes(spec: BenchSpec, target: TargetSpec) -> tuple[tuple[str, str], ...]:
+    """Return node and address of camera, tracker and display.
+
+    Raises:
+        CapabilityError: The bench has too few producers besides the target.
+    """
+    camera, _, tracker, display, _ = ring_nodes(spec, target)
+    return camera, tracker, display
 
 
 @contextmanager

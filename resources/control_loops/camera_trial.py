@@ -1,27 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """A camera on the target, a tracker and a display on producers: a closed loop through the bench's router.
 
-What the router adds each way is measured by datagrams of a flow of its own, before pictures flow, by captures
-at both of its sides. The clocks are asked all the while on the control network, which the router is not on.
+What the router adds each way is measured meanwhile by datagrams of a flow of its own and captures at both of
+its sides. The clocks are asked all the while on the control network, which the router is not on.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from hw.bench import BenchSpec, TargetSpec
+from hw.bench import TargetSpec
 from hw.errors import MeasurementError
 from hw.open_bench import OpenBench
-from reports.control_loops.camera_evidence import CameraFacts, MeasuredDelay, write_camera
+from hw.protocols import Job
+from reports.control_loops.camera_evidence import CameraFacts, write_camera
 from reports.control_loops.camera_loop import found_warm_up, load_camera_loop
+from reports.control_loops.wire import PATH_FOLDER
 from reports.errors import ReportError
 from reports.timeline.recorded_end import RecordedEnd
 from resources.clock_sync.tai_utc import common_tai_utc_s
-from resources.control_loops.ring_trial import TOOL, ring_nodes
+from resources.control_loops.camera_path import CameraPath, camera_nodes
+from resources.control_loops.ring_trial import TOOL
 from resources.timeline.clocks_asked import ENDING_S, ask_clocks
 from resources.timeline.recorded_program import RecordedProgram, collect_recorded, start_recorded
 from resources.timeline.stimulus_trial import WITNESS_MAX_MS, least_way_ns
@@ -72,31 +76,21 @@ class CameraRun:
         return [*found, *(["--reversed"] if self.reversed else [])]
 
 
-def camera_nodes(spec: BenchSpec, target: TargetSpec) -> tuple[tuple[str, str], ...]:
-    """Return node and address of camera, tracker and display.
-
-    Raises:
-        CapabilityError: The bench has too few producers besides the target.
-    """
-    camera, _, tracker, display, _ = ring_nodes(spec, target)
-    return camera, tracker, display
-
-
 def measure_camera(
     bench: OpenBench,
     target: TargetSpec,
     run: CameraRun,
     folder: Path,
-    delay: MeasuredDelay | None = None,
+    path: CameraPath | None = None,
 ) -> CameraFacts:
     """Let a tracker follow a target with the camera, and write the evidence.
 
     Args:
-        bench: An open bench, whose router is set.
+        bench: An open bench.
         target: Where the camera is.
         run: What is done.
         folder: Evidence goes here.
-        delay: What the router adds, as it was measured; None: there is no router.
+        path: The router between camera and tracker, which is set; None: there is none.
 
     Raises:
         CapabilityError: The bench has too few producers, or a node cannot record.
@@ -113,7 +107,10 @@ def measure_camera(
     truth = f"{bench.node(camera).fresh_folder('camera-truth')}/{TRUTH}"
     pictures, commands = (f"{camera_address}:{port}" for port in (PICTURES_PORT, COMMANDS_PORT))
     shown = f"{display_address}:{DISPLAY_PORT}"
-    with Experiment(bench) as experiment:
+    with ExitStack() as stack:
+        if path:
+            stack.enter_context(path.captured(folder / PATH_FOLDER))
+        experiment = stack.enter_context(Experiment(bench))
         asked = ask_clocks(experiment, nodes, folder)
         add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
         lab = _Lab(experiment, tai_utc_s, folder)
@@ -133,10 +130,15 @@ def measure_camera(
                 ["--camera", pictures, "--control", commands, "--display", shown, "--commands", run.commands],
             ),
         ]
+        probes: Sequence[Job] = ()
+        if path:
+            probes = path.start_probes(experiment, run.pictures / run.pictures_per_s, folder / PATH_FOLDER)
         ends: dict[str, RecordedEnd] = {}
         for program in begun[::-1]:
             answer, stream = collect_recorded(experiment, program, within_s, folder)
             ends[program.name] = RecordedEnd(program.node, answer, stream, asked.exchanges.get(program.node))
+        for probe in probes:
+            experiment.collect(probe, within_s).require_done()
         asked.end()
     bench.node(camera).get(truth, folder / TRUTH)
     _where(bench, folder)
@@ -156,7 +158,8 @@ def measure_camera(
             least_way_ns(bench, tracker, camera, 1),
         ),
         display=ends["display"],
-        delay=delay,
+        delay=path.measured(folder / PATH_FOLDER) if path else None,
+        wire=path.captures(camera_address, PICTURES_PORT) if path else None,
     )
     write_camera(folder, found)
     try:

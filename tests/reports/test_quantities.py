@@ -44,6 +44,7 @@ def test_checks_of_the_bench_never_follow_as_what_a_target_can_do() -> None:
     assert not {name for name, row in QUANTITIES.items() if row.is_check and row.series == "verdict"}
     assert {name for name, row in QUANTITIES.items() if row.series == "verdict"} == {
         "largest_pattern",
+        "loop_out_of_picture",
         "provisioning_difference",
         "bound_missed",
         "bound_width",

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from reports.control_loops.camera_evidence import CAMERA_FILE, CAMERA_FOLDER, MeasuredDelay, load_camera_facts
-from reports.control_loops.camera_loop import load_camera_loop
+from reports.control_loops.camera_loop import CameraLoop, load_camera_loop
 from reports.control_loops.camera_verdict import (
     account_measurement,
     in_picture_measurement,
@@ -27,6 +27,7 @@ from reports.control_loops.capability import LOOP_DELAY, OUT_OF_PICTURE, STRETCH
 from reports.control_loops.ring_evidence import FOLDER
 from reports.control_loops.section import gather_control_loops
 from reports.control_loops.stretch_verdict import stretch_measurement
+from reports.control_loops.sweep import sweep_rows
 from reports.errors import RecordError
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Limit, Subject
@@ -292,3 +293,32 @@ def test_folder_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     shown = gather_control_loops(TargetData(tmp_path, target=TARGET))
     assert shown
     assert "50-ms: truth.ndjson" in shown.problems[0]
+
+
+def scattered(number: int) -> int:
+    """Return what pictures take, from one to the next by other amounts, without a pattern."""
+    return 4_000_000 + number * 7919 % 97 * 10_000
+
+
+def test_sweep_needs_lines_of_slope_one_and_two(tmp_path: Path) -> None:
+    loops: list[CameraLoop] = []
+    for delay_ms in (0, 50, 100, 200, 300):
+        measured = MeasuredDelay(delay_ms * 1000, delay_ms * 1000.0, delay_ms * 1000.0, 10.0)
+        place = tmp_path / f"{delay_ms}"
+        write_sample_camera(
+            place, pictures=120, there_ns=scattered, added_ns=delay_ms * 1_000_000, delay=measured
+        )
+        loops.append(load_camera_loop(place))
+    rows = {row.of: row for row in sweep_rows(loops)}
+    for of, slope in (("whole, mean", 2), ("camera to tracker, mean", 1)):
+        fit = rows[of].needed.fit
+        assert rows[of].degree == "line"
+        assert fit.low[1] <= slope <= fit.high[1]
+        assert fit.high[1] - fit.low[1] < 0.02
+    assert rows["whole, variance"].degree == "constant"
+
+
+def test_sweep_of_three_delays_has_no_curve(tmp_path: Path) -> None:
+    measured = MeasuredDelay(0, 0.0, 0.0, 10.0)
+    write_sample_camera(tmp_path, pictures=120, delay=measured)
+    assert sweep_rows([load_camera_loop(tmp_path)] * 3) == []

@@ -12,7 +12,8 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import ConfigError
 from hw.fields import Fields
-from resources.control_loops.camera_trial import CameraRun, camera_nodes
+from resources.control_loops.camera_path import camera_nodes
+from resources.control_loops.camera_trial import CameraRun
 from resources.control_loops.settings import CAMERA_TIMES, camera_times
 from resources.profiles import times_of
 

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two witnesses of one loop's delay, and whether the loop is one: a camera, its tracker, the bench's router.
+
+The loop is that of `robot/control_loops/camera.robot`, on the virtual bench, whose native target has the
+camera.
+
+en_within_percent   of all runs at all delays: E_n of events and pictures is at most 1
+u_most_ms           largest U of either
+shifted_en          least E_n where the numbers of pictures are wrong by one, by the same evidence
+motor_en            E_n where 30 ms lie between a command's arrival and the motor; motor_events_ms: what of
+                    that shows in events
+slope_off           by how much the slope of the loop's median against the path's measured delay is off 2
+out_percent         pictures without the target, closed, on a path that wanders
+open_s, reversed_s  when the target is in the picture for the last time: the loop open, and reversed
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from bench.lab.options import Options, takes
+from bench.lab.report import REPOSITORY, RESULTS, Bar, publish, say, steal_ms
+from hw.session import Bench, open_bench
+from reports.control_loops.camera_loop import CameraLoop, load_camera_loop
+from reports.control_loops.camera_verdict import witnesses_en
+from reports.normalised_error import normalised_error
+from reports.timeline.leg import quantile_ns
+from resources.control_loops.camera_path import CameraPath, camera_path
+from resources.control_loops.camera_trial import CameraRun, measure_camera
+
+BENCH_FILE = REPOSITORY / "hw" / "benches" / "virtual.yaml"
+FOLDER = RESULTS / "camera"
+TARGET = "linux"
+PICTURES_PER_S, SECONDS = 25, 6
+DELAYS_MS = (0, 50, 100, 200, 300)
+NS_PER_MS = 1_000_000
+BARS = {
+    "en_within_percent": Bar(90, at_least=True),
+    "u_most_ms": Bar(10),
+    "shifted_en": Bar(1.001, at_least=True),
+    "motor_en": Bar(1.001, at_least=True),
+    "slope_off": Bar(0.02),
+    "out_percent": Bar(1),
+}
+
+
+PLAIN = CameraRun(PICTURES_PER_S * SECONDS, PICTURES_PER_S)
+
+
+def followed(
+    bench: Bench, name: str, run: CameraRun = PLAIN, path: CameraPath | None = None, delay_ms: int = 0
+) -> CameraLoop:
+    """Let the tracker follow, and return what was found."""
+    if path:
+        path.set(delay_ms * 1000)
+    measure_camera(bench, bench.spec.targets[TARGET], run, FOLDER / name, path)
+    return load_camera_loop(FOLDER / name)
+
+
+def shifted_en(found: CameraLoop) -> float:
+    """Return E_n where each command is taken for the answer to the picture before."""
+    assert found.pixels
+    later_ns = found.whole.time_ns + found.facts.period_us * 1000
+    u_ns = witnesses_en(found)[3]
+    return normalised_error(
+        quantile_ns(found.pixels.delay_ns, 0.5), quantile_ns(later_ns, 0.5), found.pixels.u_ns, u_ns
+    )
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Of one run, at each delay: E_n, the larger U in ms, E_n with wrong numbers; the slope."""
+
+    en: list[float]
+    u_ms: list[float]
+    shifted: list[float]
+    slope: float
+
+
+def sweep(bench: Bench, path: CameraPath, number: int) -> Sweep:
+    """Return what both witnesses say at each delay, and the slope."""
+    loops = {
+        delay_ms: followed(bench, f"run-{number}/{delay_ms}-ms", PLAIN, path, delay_ms)
+        for delay_ms in DELAYS_MS
+    }
+    found = {delay_ms: witnesses_en(each) for delay_ms, each in loops.items()}
+    for delay_ms, (en, difference_ns, pixels_u_ns, events_u_ns) in found.items():
+        say(
+            f"{delay_ms:4} ms: E_n {en:.2f}, pictures {difference_ns / NS_PER_MS:+.2f} ms,"
+            f" U {pixels_u_ns / NS_PER_MS:.2f} and {events_u_ns / NS_PER_MS:.2f} ms,"
+            f" warm-up of {loops[delay_ms].facts.warm_up} pictures"
+        )
+    delays = [each.facts.delay for each in loops.values()]
+    measured = np.array([(each.there_us + each.back_us) / 2 for each in delays if each])
+    medians = np.array([quantile_ns(each.whole.time_ns, 0.5) / 1000 for each in loops.values()])
+    return Sweep(
+        [en for en, *_ in found.values()],
+        [max(u, v) / NS_PER_MS for _, _, u, v in found.values()],
+        [shifted_en(each) for each in loops.values()],
+        float(np.polyfit(measured, medians, 1)[0]),
+    )
+
+
+def leaves_s(found: CameraLoop) -> float:
+    """Return when the target is in the picture for the last time, in s from the start; inf: always."""
+    inside = np.flatnonzero(found.in_picture)
+    if inside.size == found.in_picture.size:
+        return math.inf
+    return float(found.truth.captured_ns[inside[-1]]) / 1e9 if inside.size else 0.0
+
+
+@takes(runs=(10, "of all delays"))
+def main(options: Options) -> int:
+    """Run the benchmark."""
+    stolen_ms = steal_ms()
+    figures: dict[str, float] = {}
+    runs: list[Sweep] = []
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with open_bench(BENCH_FILE) as bench:
+        target = bench.spec.targets[TARGET]
+        bench.power_on([target.node])
+        with camera_path(bench, target) as path:
+            for number in range(options.runs):
+                say(f"run {number + 1} of {options.runs}")
+                runs.append(sweep(bench, path, number))
+        en = np.array([each.en for each in runs])
+        figures |= {
+            "en_within_percent": 100 * float((en <= 1).mean()),
+            "en_median": float(np.median(en)),
+            "u_most_ms": float(np.max([each.u_ms for each in runs])),
+            "shifted_en": float(np.min([each.shifted for each in runs])),
+            "slope_off": float(np.median([abs(each.slope - 2) for each in runs])),
+        }
+        plain, motor = followed(bench, "plain"), followed(bench, "motor", replace(PLAIN, motor_delay_ms=30))
+        events_ms = [quantile_ns(each.whole.time_ns, 0.5) / NS_PER_MS for each in (plain, motor)]
+        figures |= {"motor_en": witnesses_en(motor)[0], "motor_events_ms": events_ms[1] - events_ms[0]}
+        figures["out_percent"] = 100 * followed(bench, "wander", replace(PLAIN, path="wander")).out_of_picture
+        figures["open_s"] = leaves_s(followed(bench, "open", replace(PLAIN, open_loop=True)))
+        figures["reversed_s"] = leaves_s(followed(bench, "reversed", replace(PLAIN, reversed=True)))
+    return publish(
+        "camera",
+        figures,
+        BARS,
+        {"stolen_ms": steal_ms() - stolen_ms, "runs": [asdict(each) for each in runs]},
+    )
