@@ -34,8 +34,8 @@ from resources.control_loops.camera_trial import CameraRun, measure_camera
 BENCH_FILE = REPOSITORY / "hw" / "benches" / "virtual.yaml"
 FOLDER = RESULTS / "camera"
 TARGET = "linux"
-PICTURES_PER_S, SECONDS = 25, 6
-DELAYS_MS = (0, 50, 100, 200, 300)
+PICTURES_PER_S, SECONDS = 25, 10
+DELAYS_MS = (0, 50, 100, 200)
 NS_PER_MS = 1_000_000
 BARS = {
     "en_within_percent": Bar(90, at_least=True),
@@ -47,7 +47,8 @@ BARS = {
 }
 
 
-PLAIN = CameraRun(PICTURES_PER_S * SECONDS, PICTURES_PER_S)
+PLAIN = CameraRun(PICTURES_PER_S * SECONDS, PICTURES_PER_S, speed_px_s=70)
+"""While a connection opens its window at 200 ms each way, what is faster is out of the picture for good."""
 
 
 def followed(
@@ -62,7 +63,8 @@ def followed(
 
 def shifted_en(found: CameraLoop) -> float:
     """Return E_n where each command is taken for the answer to the picture before."""
-    assert found.pixels
+    if found.pixels is None or not len(found.whole):
+        return math.nan
     later_ns = found.whole.time_ns + found.facts.period_us * 1000
     u_ns = witnesses_en(found)[3]
     return normalised_error(
@@ -95,7 +97,8 @@ def sweep(bench: Bench, path: CameraPath, number: int) -> Sweep:
         )
     delays = [each.facts.delay for each in loops.values()]
     measured = np.array([(each.there_us + each.back_us) / 2 for each in delays if each])
-    medians = np.array([quantile_ns(each.whole.time_ns, 0.5) / 1000 for each in loops.values()])
+    whole_ns = [each.whole.time_ns for each in loops.values()]
+    medians = np.array([quantile_ns(each, 0.5) / 1000 if each.size else math.nan for each in whole_ns])
     return Sweep(
         [en for en, *_ in found.values()],
         [max(u, v) / NS_PER_MS for _, _, u, v in found.values()],

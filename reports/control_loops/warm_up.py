@@ -77,11 +77,24 @@ def warm_up(times_s: Floats, values: Floats) -> WarmUp:
     if not np.isfinite(values).all():
         raise ReportError("a warm-up needs values that are numbers")
     half = len(values) // 2
-    count = _first_part(values)
+    count = max(_first_part(values), _beyond_all_that_follows(values))
     settles = count <= half
     count = min(count, half)
     end_s = float(times_s[count])
     return WarmUp(count, end_s, end_s - float(times_s[0]), settles)
+
+
+def _beyond_all_that_follows(values: Floats) -> int:
+    """Return how many values at the beginning lie beyond the second half by more than its whole range.
+
+    By ranks they are hardly told where what follows remembers for long; by their size they are beyond doubt.
+    """
+    half = len(values) // 2
+    low, high = float(values[half:].min()), float(values[half:].max())
+    width = max(high - low, TINY)
+    is_within = (values[:half] >= low - width) & (values[:half] <= high + width)
+    count = int(np.argmax(is_within)) if is_within.any() else half
+    return count if count >= PART_MIN else 0
 
 
 def _first_part(values: Floats) -> int:

@@ -156,3 +156,13 @@ def test_what_tells_nothing_is_refused() -> None:
         warm_up(TIMES_S[::-1], np.zeros(N))
     with pytest.raises(ReportError, match="values that are numbers"):
         warm_up(TIMES_S, np.full(N, np.nan))
+
+
+def test_beginning_far_beyond_all_that_follows_is_cut_whatever_that_does() -> None:
+    """What follows swings slowly by half a millisecond: of few blocks nobody knows what chance may do."""
+    random = np.random.default_rng(68)
+    after = 205 + 0.5 * np.sin(2 * np.pi * np.arange(110) / 160) + random.normal(0, 0.02, 110)
+    values = np.concatenate((np.linspace(830, 230, 40), after))
+    found = warm_up(np.arange(150) / 25, values)
+    assert 40 <= found.count <= 44
+    assert found.settles
