@@ -9,6 +9,7 @@ u_most_ms           largest U of either
 shifted_en          least E_n where the numbers of pictures are wrong by one, by the same evidence
 motor_en            E_n where 30 ms lie between a command's arrival and the motor; motor_events_ms: what of
                     that shows in events
+lost                delays of all runs at which the target was lost before the warm-up was over
 slope_off           by how much the slope of the loop's median against the path's measured delay is off 2
 out_percent         pictures without the target, closed, on a path that wanders
 open_s, reversed_s  when the target is in the picture for the last time: the loop open, and reversed
@@ -16,13 +17,13 @@ open_s, reversed_s  when the target is in the picture for the last time: the loo
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from bench.lab.options import Options, takes
 from bench.lab.report import REPOSITORY, RESULTS, Bar, publish, say, steal_ms
+from hw.errors import MeasurementError
 from hw.session import Bench, open_bench
 from reports.control_loops.camera_loop import CameraLoop, load_camera_loop
 from reports.control_loops.camera_verdict import witnesses_en
@@ -42,6 +43,7 @@ BARS = {
     "u_most_ms": Bar(10),
     "shifted_en": Bar(1.001, at_least=True),
     "motor_en": Bar(1.001, at_least=True),
+    "lost": Bar(0),
     "slope_off": Bar(0.02),
     "out_percent": Bar(1),
 }
@@ -63,8 +65,7 @@ def followed(
 
 def shifted_en(found: CameraLoop) -> float:
     """Return E_n where each command is taken for the answer to the picture before."""
-    if found.pixels is None or not len(found.whole):
-        return math.nan
+    assert found.pixels
     later_ns = found.whole.time_ns + found.facts.period_us * 1000
     u_ns = witnesses_en(found)[3]
     return normalised_error(
@@ -74,12 +75,19 @@ def shifted_en(found: CameraLoop) -> float:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Of one run, at each delay: E_n, the larger U in ms, E_n with wrong numbers; the slope."""
+    """Of one run, at each delay at which the target was not lost.
+
+    Attributes:
+        en, u_ms, shifted: E_n of both witnesses, the larger U, E_n with wrong numbers of pictures.
+        slope: Of the loop's median against the measured delay.
+        lost: Delays at which the target was lost for good before the warm-up was over.
+    """
 
     en: list[float]
     u_ms: list[float]
     shifted: list[float]
     slope: float
+    lost: int
 
 
 def sweep(bench: Bench, path: CameraPath, number: int) -> Sweep:
@@ -95,23 +103,24 @@ def sweep(bench: Bench, path: CameraPath, number: int) -> Sweep:
             f" U {pixels_u_ns / NS_PER_MS:.2f} and {events_u_ns / NS_PER_MS:.2f} ms,"
             f" warm-up of {loops[delay_ms].facts.warm_up} pictures"
         )
-    delays = [each.facts.delay for each in loops.values()]
-    measured = np.array([(each.there_us + each.back_us) / 2 for each in delays if each])
-    whole_ns = [each.whole.time_ns for each in loops.values()]
-    medians = np.array([quantile_ns(each, 0.5) / 1000 if each.size else math.nan for each in whole_ns])
+    kept = [delay_ms for delay_ms, each in loops.items() if each.pixels is not None and len(each.whole)]
+    if len(kept) < len(("least", "most")):
+        raise MeasurementError("the target was lost at all delays but one")
+    delays = [loops[delay_ms].facts.delay for delay_ms in kept]
+    measured = [(each.there_us + each.back_us) / 2 for each in delays if each]
+    medians = [quantile_ns(loops[delay_ms].whole.time_ns, 0.5) / 1000 for delay_ms in kept]
     return Sweep(
-        [en for en, *_ in found.values()],
-        [max(u, v) / NS_PER_MS for _, _, u, v in found.values()],
-        [shifted_en(each) for each in loops.values()],
+        [found[delay_ms][0] for delay_ms in kept],
+        [max(found[delay_ms][2:]) / NS_PER_MS for delay_ms in kept],
+        [shifted_en(loops[delay_ms]) for delay_ms in kept],
         float(np.polyfit(measured, medians, 1)[0]),
+        len(loops) - len(kept),
     )
 
 
 def leaves_s(found: CameraLoop) -> float:
-    """Return when the target is in the picture for the last time, in s from the start; inf: always."""
+    """Return when the target is in the picture for the last time, in s from the start."""
     inside = np.flatnonzero(found.in_picture)
-    if inside.size == found.in_picture.size:
-        return math.inf
     return float(found.truth.captured_ns[inside[-1]]) / 1e9 if inside.size else 0.0
 
 
@@ -129,12 +138,13 @@ def main(options: Options) -> int:
             for number in range(options.runs):
                 say(f"run {number + 1} of {options.runs}")
                 runs.append(sweep(bench, path, number))
-        en = np.array([each.en for each in runs])
+        en = np.array([each for run in runs for each in run.en])
         figures |= {
             "en_within_percent": 100 * float((en <= 1).mean()),
             "en_median": float(np.median(en)),
-            "u_most_ms": float(np.max([each.u_ms for each in runs])),
-            "shifted_en": float(np.min([each.shifted for each in runs])),
+            "u_most_ms": max(each for run in runs for each in run.u_ms),
+            "shifted_en": min(each for run in runs for each in run.shifted),
+            "lost": sum(run.lost for run in runs),
             "slope_off": float(np.median([abs(each.slope - 2) for each in runs])),
         }
         plain, motor = followed(bench, "plain"), followed(bench, "motor", replace(PLAIN, motor_delay_ms=30))
