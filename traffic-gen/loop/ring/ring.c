@@ -14,7 +14,7 @@
 
 #define TOOL "bw-loop ring"
 
-enum { COUNT_DEFAULT = 1000, INTERVAL_DEFAULT_US = 10000, BACKLOG = 1 };
+enum { COUNT_DEFAULT = 1000, INTERVAL_DEFAULT_US = 10000, BACKLOG = 1, RECEIVE_BUFFER_BYTES = 4 << 20 };
 
 struct ring_options {
 	const char *from, *to;
@@ -96,6 +96,8 @@ static int open_input(struct ring *ring, const char *text)
 	if (!ring->has_from)
 		return EXIT_DONE;
 	err = ring->is_udp ? port_udp_open(&ring->from, &ring->in) : port_tcp_listen(&ring->from, BACKLOG, &ring->listener);
+	if (!err && ring->is_udp)
+		port_socket_set_receive_buffer(ring->in, RECEIVE_BUFFER_BYTES); /* while this program is held up; systems may give less */
 	/* A kernel begins to stamp some time after it was asked to: of the connection the first messages would have no stamp. */
 	if (!err && ring->wants_stamps)
 		port_socket_stamp_receive(ring->is_udp ? ring->in : ring->listener);
