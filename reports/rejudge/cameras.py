@@ -10,28 +10,25 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from reports.rejudge.again import Record
-from reports.rejudge.answers import read_result
-from reports.rejudge.each import judge_each
-from reports.rejudge.event_stream import REALTIME, Stream, on_line
-from reports.rejudge.rule import outcome_of
+from reports.rejudge.each import judge_evidence
+from reports.rejudge.placed_stream import NS_PER_S, PlacedStream, read_placed
+from reports.rejudge.quantiles import SHARES, SLACK_NS, quantile, quantile_problems
+from reports.rejudge.rule import outcome_of, outcome_problems
 
 Json = Mapping[str, Any]
 Ns = dict[int, int]
 
 DOCUMENT = "camera.json"
 ENDS = "camera", "tracker", "display"
-SHARES = {"median": (1, 2), "p99": (99, 100)}
-SLACK_NS = 1000
-PPM = 300
-NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000
 LOOK_BACK_NS = 3 * NS_PER_S
 FINE = 16
@@ -53,9 +50,8 @@ OWN = {
 
 def camera_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
     """Work out value, samples, parts of U and outcome of each stretch, and the checks of the bench."""
-    problems: list[str] = []
-    count = 0
-    for quantity, judged in (
+    read = cache(_read)
+    judges = (
         ("loop_delay", _stretch),
         ("loop_out_of_picture", _out_of_picture),
         ("loop_contradictions", _order),
@@ -63,48 +59,18 @@ def camera_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str
         ("loop_whole_beyond_u", _sum),
         ("loop_unaccounted", _account),
         ("loop_witnesses_en", _witnesses),
-        ("loop_slope_error", _slope),
-    ):
-        found, worked_out = judge_each(run, records, quantity, DOCUMENT, judged)
-        problems, count = problems + found, count + worked_out
-    return problems, count
-
-
-@dataclass
-class Program:
-    """What a program recorded: by point, tag and ticks; and how its counter becomes TAI."""
-
-    events: dict[str, list[tuple[int, int]]]
-    readings: list[tuple[int, int]]
-    exchanges: list[tuple[int, int]]
-    half: int
-    lost: int
-
-    def first(self, point: str) -> Ns:
-        """Return ticks of the first event of each tag."""
-        found: Ns = {}
-        for tag, ticks in sorted(self.events.get(point, []), key=lambda each: each[1]):
-            found.setdefault(tag, ticks)
-        return found
-
-    def tai(self, ticks: int) -> int:
-        """Return TAI by lines."""
-        shown = on_line(self.readings, ticks)
-        return on_line(self.exchanges, shown) if self.exchanges else shown
-
-    @property
-    def ns_per_tick(self) -> float:
-        """Return what the first and the last reading say."""
-        (first, first_ns), (last, last_ns) = self.readings[0], self.readings[-1]
-        return (last_ns - first_ns) / (last - first)
+        ("loop_slope_error", partial(_slope, read)),
+    )
+    return judge_evidence(run, records, DOCUMENT, read, _facts, judges)
 
 
 @dataclass
 class Evidence:
     """All of a folder."""
 
+    file: Path
     facts: Json
-    programs: dict[str, Program]
+    programs: dict[str, PlacedStream]
     pictures: list[Json]
     commands: list[Json]
     places: list[tuple[int, int, int]]
@@ -113,7 +79,7 @@ class Evidence:
     run_up: int = 0
 
 
-def _evidence(file: Path) -> Evidence:
+def _read(file: Path) -> Evidence:
     facts: Json = json.loads(file.read_text("utf-8"))
     folder = file.parent
     lines = [json.loads(line) for line in (folder / facts["truth"]).read_text("utf-8").splitlines()]
@@ -125,12 +91,9 @@ def _evidence(file: Path) -> Evidence:
     places = [json.loads(line) for line in (folder / facts["places"]).read_text("utf-8").splitlines()]
     end: Json = of["end"][-1] if of["end"] else {}
     return Evidence(
+        file,
         facts,
-        {
-            name: _program(facts, facts[name], folder)
-            for name in ("camera", "tracker", "display")
-            if name in facts
-        },
+        {name: read_placed(facts, facts[name], folder) for name in ENDS if name in facts},
         pictures,
         [each for each in of["command"] if not each["refused"]],
         [(each["t_ns"], each["x_q8"], each["y_q8"]) for each in places],
@@ -140,39 +103,31 @@ def _evidence(file: Path) -> Evidence:
     )
 
 
-def _program(facts: Json, end: Json, folder: Path) -> Program:
-    stream = Stream((folder / end["events"]).read_bytes())
-    readings = [(ticks, ns + facts["tai_utc_s"] * NS_PER_S) for ticks, ns in stream.readings(REALTIME)]
-    exchanges: list[tuple[int, int]] = []
-    half = 0
-    if "exchanges" in end:
-        answer = read_result(folder / end["exchanges"])
-        if answer is None:
-            raise ValueError(f"{end['exchanges']}: no result")
-        halves = sorted(each for _, _, each in answer["series"])
-        half = halves[0]
-        short = halves[len(halves) // 4]
-        exchanges = [(at + offset, at) for at, offset, each in answer["series"] if each <= short]
-    return Program(stream.events, readings, exchanges, half, stream.lost)
+def _first(placed: PlacedStream, point: str) -> Ns:
+    """Return ticks of the first event of each tag."""
+    found: Ns = {}
+    for tag, ticks in sorted(placed.stream.events.get(point, []), key=lambda each: each[1]):
+        found.setdefault(tag, ticks)
+    return found
 
 
 def _leg(found: Evidence, name: str) -> tuple[Ns, float]:
     """Return what each picture took, and U that exchanges leave."""
     sender, out, receiver, back = LEGS[name]
     one, other = found.programs[sender], found.programs[receiver]
-    sent, came = one.first(out), other.first(back)
+    sent, came = _first(one, out), _first(other, back)
     took = {
-        tag: other.tai(came[tag]) - one.tai(sent[tag])
+        tag: other.tai_ns(came[tag]) - one.tai_ns(sent[tag])
         for tag in sent.keys() & came.keys()
         if tag >= found.run_up
     }
-    return took, (one.half + other.half) / 2
+    return took, (one.half_ns + other.half_ns) / 2
 
 
 def _own(found: Evidence, name: str) -> Ns:
     program, begin, end = OWN[name]
     one = found.programs[program]
-    first, last = one.first(begin), one.first(end)
+    first, last = _first(one, begin), _first(one, end)
     return {
         tag: round((last[tag] - first[tag]) * one.ns_per_tick)
         for tag in first.keys() & last.keys()
@@ -191,9 +146,7 @@ def _axis(record: Record, facts: Json) -> str:
     return found[1]
 
 
-def _stretch(record: Record, file: Path) -> Iterator[str]:
-    found = _evidence(file)
-    yield from _facts(record, found)
+def _stretch(record: Record, found: Evidence) -> Iterator[str]:
     name = _axis(record, found.facts)
     is_own = name in OWN
     took, u_ns = (_own(found, name), 0.0) if is_own else _leg(found, name)
@@ -202,26 +155,11 @@ def _stretch(record: Record, file: Path) -> Iterator[str]:
         yield f"n is {record['n']}, lost {record['lost']}; the streams say {len(times)} and 0"
     if not times:
         return
-    share = SHARES[record["statistic"]]
-    value = _quantile(times, share)
-    parts = {part["name"]: part for part in record["uncertainty"]["parts"]}
-    wanted = {"counter", "quarters"} if is_own else {"timeline", "quarters"}
-    if set(parts) != wanted:
-        yield f"parts of U are {sorted(parts)}, must be {sorted(wanted)}"
+    if not (yield from quantile_problems(record, times, u_ns, is_own=is_own)):
         return
-    slack = SLACK_NS + (abs(value) * PPM // 10**6 if is_own else 2 * parts["timeline"]["value"])
-    if abs(record["value"] - value) > slack:
-        yield f"value is {record['value']}, the streams say {value} within {slack}"
-    if is_own and parts["counter"]["value"] < abs(record["value"]) * PPM / 10**6:
-        yield f"part counter of U is {parts['counter']['value']}, {PPM} ppm of the value are more"
-    if not is_own and u_ns > 4 * parts["timeline"]["value"] + SLACK_NS:
-        yield f"part timeline of U is {parts['timeline']['value']}, exchanges alone leave {u_ns:.0f}"
-    off = max(abs(_quantile(each, share) - value) for each in _quarters(times))
-    if abs(parts["quarters"]["value"] - off) > slack + 2 * u_ns:
-        yield f"part quarters of U is {parts['quarters']['value']}, the streams say {off}"
     outcome = outcome_of(record, record["value"], len(times))
     if outcome in ("pass", "fail") and (
-        not found.is_whole or any(each.lost for each in found.programs.values())
+        not found.is_whole or any(each.stream.lost for each in found.programs.values())
     ):
         outcome = "inconclusive"
     backwards = not is_own and _early(found, 0)
@@ -237,9 +175,7 @@ def _early(found: Evidence, parts_of_half: float) -> int:
     return early
 
 
-def _out_of_picture(record: Record, file: Path) -> Iterator[str]:
-    found = _evidence(file)
-    yield from _facts(record, found)
+def _out_of_picture(record: Record, found: Evidence) -> Iterator[str]:
     _axis(record, found.facts)
     out = 0
     for picture, (_, x, y) in zip(found.pictures, found.places, strict=True):
@@ -254,23 +190,19 @@ def _out_of_picture(record: Record, file: Path) -> Iterator[str]:
         said = f"{value} of {len(found.pictures)}"
         yield f"value is {record['value']} of {record['n']}, the truth file says {said}"
     if found.is_whole or record["outcome"] != "inconclusive":
-        yield from _outcome(record)
+        yield from outcome_problems(record, record["n"])
 
 
-def _order(record: Record, file: Path) -> Iterator[str]:
-    found = _evidence(file)
-    yield from _facts(record, found)
+def _order(record: Record, found: Evidence) -> Iterator[str]:
     n = sum(len(_leg(found, name)[0]) for name in ("camera to tracker", "tracker to camera"))
     early = _early(found, 4)
     if record["n"] != n or not early <= (record["value"] or 0) <= n:
         yield f"value is {record['value']} of {record['n']}, the streams say {early} or more of {n}"
-    yield from _outcome(record)
+    yield from outcome_problems(record, record["n"])
 
 
-def _sum(record: Record, file: Path) -> Iterator[str]:
+def _sum(record: Record, found: Evidence) -> Iterator[str]:
     """Hold the sum of the parts against the camera's counter: by lines within both machines' round trips."""
-    found = _evidence(file)
-    yield from _facts(record, found)
     whole, tracker = _own(found, "whole"), _own(found, "tracker")
     there, _ = _leg(found, "camera to tracker")
     back, u_ns = _leg(found, "tracker to camera")
@@ -280,31 +212,29 @@ def _sum(record: Record, file: Path) -> Iterator[str]:
     off = sorted(abs(there[tag] + tracker[tag] + back[tag] - whole[tag]) for tag in every)
     if off and off[len(off) // 2] > 4 * u_ns + SLACK_NS and record["value"] == 0:
         yield f"value is 0, and half of the pictures are {off[len(off) // 2]} ns off the counter"
-    yield from _outcome(record)
+    yield from outcome_problems(record, record["n"])
 
 
-def _account(record: Record, file: Path) -> Iterator[str]:
+def _account(record: Record, found: Evidence) -> Iterator[str]:
     """Count the pictures with a loop delay, and those that stop on the way, by the programs' points."""
-    found = _evidence(file)
-    yield from _facts(record, found)
     left = {picture["number"] for picture in found.pictures}
     if record["n"] != len(left):
         yield f"n is {record['n']}, the truth file has {len(left)} pictures"
     camera, tracker = found.programs["camera"], found.programs["tracker"]
     steps = (
         {picture["number"] for picture in found.pictures if picture["queued"]},
-        camera.first("camera.sent").keys(),
-        tracker.first("tracker.picture").keys(),
-        tracker.first("tracker.command_send").keys(),
-        camera.first("camera.command_received").keys(),
+        _first(camera, "camera.sent").keys(),
+        _first(tracker, "tracker.picture").keys(),
+        _first(tracker, "tracker.command_send").keys(),
+        _first(camera, "camera.command_received").keys(),
     )
     for passed in steps:
         left = left & set(passed)
-    closed = camera.first("camera.captured").keys() & camera.first("camera.command_received").keys()
+    closed = _first(camera, "camera.captured").keys() & _first(camera, "camera.command_received").keys()
     value = len(set(closed) ^ left)
     if record["value"] != value:
         yield f"value is {record['value']}, the streams say {value}"
-    yield from _outcome(record)
+    yield from outcome_problems(record, record["n"])
 
 
 def _by_pictures(found: Evidence) -> tuple[list[int], float]:
@@ -338,10 +268,8 @@ def _by_pictures(found: Evidence) -> tuple[list[int], float]:
     return delays, speed
 
 
-def _witnesses(record: Record, file: Path) -> Iterator[str]:
+def _witnesses(record: Record, found: Evidence) -> Iterator[str]:
     """Hold both witnesses' medians against each other: E_n itself rests on U, of which a part is noted."""
-    found = _evidence(file)
-    yield from _facts(record, found)
     delays, speed = _by_pictures(found)
     whole = sorted(_own(found, "whole").values())
     if record["value"] is None or not delays or not whole:
@@ -360,16 +288,14 @@ def _witnesses(record: Record, file: Path) -> Iterator[str]:
         yield f"{record['outcome']}, its value comes to {outcome}"
 
 
-def _slope(record: Record, file: Path) -> Iterator[str]:
+def _slope(read: Callable[[Path], Evidence], record: Record, found: Evidence) -> Iterator[str]:
     """Work out the slope from the folders beside the one that the record names."""
-    found = _evidence(file)
-    yield from _facts(record, found)
     points: list[tuple[float, float]] = []
-    for other in sorted(file.parent.parent.glob(f"*/{DOCUMENT}")):
-        each = _evidence(other)
+    for other in sorted(found.file.parent.parent.glob(f"*/{DOCUMENT}")):
+        each = read(other)
         if "delay" in each.facts and (whole := _own(each, "whole")):
             delay = each.facts["delay"]
-            middle = _quantile(list(whole.values()), (1, 2))
+            middle = quantile(list(whole.values()), SHARES["median"])
             points.append(((delay["there_us"] + delay["back_us"]) / 2, middle / 1000))
     points.sort()
     if record["n"] != len(points):
@@ -380,13 +306,7 @@ def _slope(record: Record, file: Path) -> Iterator[str]:
             yield f"value is {record['value']}, the streams say {value}"
     if {part["name"] for part in record["uncertainty"]["parts"]} not in (set(), {"loop", "path"}):
         yield "parts of U must be loop and path"
-    yield from _outcome(record)
-
-
-def _outcome(record: Record) -> Iterator[str]:
-    outcome = outcome_of(record, record["value"], record["n"])
-    if record["outcome"] != outcome:
-        yield f"{record['outcome']}, its value comes to {outcome}"
+    yield from outcome_problems(record, record["n"])
 
 
 def _facts(record: Record, found: Evidence) -> Iterator[str]:
@@ -403,17 +323,3 @@ def _facts(record: Record, found: Evidence) -> Iterator[str]:
     times = [picture["captured_ns"] for picture in found.pictures]
     if times != [at for at, _, _ in found.places]:
         yield f"{facts['places']} is not of the pictures of {facts['truth']}"
-
-
-def _quarters(times: Sequence[int]) -> Iterator[Sequence[int]]:
-    size, low = len(times), 0
-    for number in range(4):
-        high = low + size // 4 + (number < size % 4)
-        if high > low:
-            yield times[low:high]
-        low = high
-
-
-def _quantile(times: Sequence[int], share: tuple[int, int]) -> int:
-    """Return the first time that so large a share of all is not above."""
-    return sorted(times)[max(1, -(-len(times) * share[0] // share[1])) - 1]

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from xml.etree.ElementTree import ParseError
 
 from reports.rejudge.again import Record
 
+T = TypeVar("T")
 DAMAGE = (
     ArithmeticError,
     AttributeError,
@@ -55,6 +58,41 @@ def judge_each(
                 count += 1
         except DAMAGE as error:
             problems.append(f"{record['requirement']}: {type(error).__name__}: {error}")
+    return problems, count
+
+
+def judge_evidence(
+    run: Path,
+    records: Sequence[Record],
+    file_name: str,
+    read: Callable[[Path], T],
+    facts: Callable[[Record, T], Iterable[str]],
+    judges: Sequence[tuple[str, Callable[[Record, T], Iterable[str]]]],
+) -> tuple[list[str], int]:
+    """Judge records of several quantities again, by evidence of one form.
+
+    Args:
+        run: The run folder.
+        records: All its records.
+        file_name: Of the evidence that they have to name.
+        read: Returns what a file and those beside it hold; called for each record.
+        facts: Says where a record and its evidence do not go together.
+        judges: A quantity, and what says what of a record of it differs.
+
+    Returns:
+        What differs, and how many records were worked out.
+    """
+
+    def told(record: Record, file: Path, judge: Callable[[Record, T], Iterable[str]]) -> Iterator[str]:
+        found = read(file)
+        yield from facts(record, found)
+        yield from judge(record, found)
+
+    problems: list[str] = []
+    count = 0
+    for quantity, judge in judges:
+        differs, judged = judge_each(run, records, quantity, file_name, partial(told, judge=judge))
+        problems, count = problems + differs, count + judged
     return problems, count
 
 

@@ -31,6 +31,13 @@ def outcome_of(record: Record, value: float | None, n: int) -> str:
     return "pass" if beyond(record, value) <= -u else "inconclusive"
 
 
+def outcome_problems(record: Record, n: int, says: str = "its value comes to") -> Iterator[str]:
+    """Say whether a record's outcome is another than its own value's; `says`: by what, with its verb."""
+    outcome = outcome_of(record, record["value"], n)
+    if record["outcome"] != outcome:
+        yield f"{record['outcome']}, {says} {outcome}"
+
+
 def beyond(record: Record, value: float) -> float:
     """Return by how much a value lies over the upper or under the lower limit; negative: inside both."""
     upper, lower = record["limit"]["upper"], record["limit"]["lower"]
