@@ -27,7 +27,7 @@ from reports.control_loops.camera_evidence import (
     read_truth,
 )
 from reports.control_loops.capability import WHOLE
-from reports.control_loops.loop import Stretch
+from reports.control_loops.loop import Stretch, leg_stretch, named_stretch, own_stretch, point_ns
 from reports.control_loops.warm_up import VALUES_MIN, warm_up
 from reports.control_loops.wire import PicturesOnTheWire, pictures_on_the_wire
 from reports.errors import RecordError
@@ -36,7 +36,7 @@ from reports.timeline.contradictions import Causality, Messages, causality
 from reports.timeline.event_stream import EventStream
 from reports.timeline.event_stream_file import read_event_stream
 from reports.timeline.leg import Leg, PlacedEnd, matched_leg
-from reports.timeline.recorded_end import counter_ns, event_places
+from reports.timeline.recorded_end import event_places
 
 PICTURES, TRACKER, COMMANDS = "camera to tracker", "tracker", "tracker to camera"
 DISPLAY, TO_DISPLAY = "tracker to display", "camera to display"
@@ -133,17 +133,13 @@ class CameraLoop:
     @property
     def stretches(self) -> tuple[Stretch, ...]:
         """Return the whole and its parts, and those to the display."""
-        found = [self.whole, _stretch(self.pictures), self.tracking, _stretch(self.commands)]
-        found += [_stretch(each) for each in (self.display, self.to_display) if each is not None]
+        found = [self.whole, leg_stretch(self.pictures), self.tracking, leg_stretch(self.commands)]
+        found += [leg_stretch(each) for each in (self.display, self.to_display) if each is not None]
         return tuple(found)
 
     def stretch(self, quantity: str, name: str) -> Stretch:
         """Return a stretch by its name; raises RecordError: says which there are."""
-        for each in self.stretches:
-            if each.name == name:
-                return each
-        there = ", ".join(each.name for each in self.stretches)
-        raise RecordError(f"{quantity}: no stretch {name!r}; there are: {there}")
+        return named_stretch(self.stretches, quantity, name)
 
     def missing(self, stretch: Stretch) -> int:
         """Return 0: a picture without a loop delay has a reason, which is counted."""
@@ -178,14 +174,14 @@ def load_camera_loop(folder: Path) -> CameraLoop:
     commands = matched_leg(
         COMMANDS, (tracker, "tracker.command_send"), (camera, "camera.command_received"), run_up
     )
-    tracking = _own(TRACKER, tracker.stream, "tracker.picture", "tracker.command_send", run_up)
-    whole = _own(WHOLE, camera.stream, "camera.captured", "camera.command_received", run_up)
+    tracking = own_stretch(TRACKER, tracker.stream, "tracker.picture", "tracker.command_send", run_up)
+    whole = own_stretch(WHOLE, camera.stream, "camera.captured", "camera.command_received", run_up)
     display = to_display = None
     if facts.display is not None:
         shown = placed(facts.display.events)
         display = matched_leg(DISPLAY, (tracker, "tracker.forward"), (shown, "display.picture"), run_up)
         to_display = matched_leg(TO_DISPLAY, (camera, "camera.captured"), (shown, "display.picture"), run_up)
-    sent, _ = _at(camera.stream, "camera.sent")
+    sent, _ = point_ns(camera.stream, "camera.sent")
     wire = pictures_on_the_wire(folder, facts, truth, sent)
     sums = _sums(whole, pictures, tracking, commands)
     at_ns, place_q8 = read_places(folder / facts.places)
@@ -222,25 +218,6 @@ def found_warm_up(found: CameraLoop) -> int:
     captured_s = found.truth.captured_ns[whole.number] / NS_PER_S
     count = warm_up(captured_s, whole.time_ns.astype(np.float64)).count
     return min(int(whole.number[count]) if count else 0, found.facts.pictures // 2)
-
-
-def _stretch(leg: Leg) -> Stretch:
-    return Stretch(leg.name, leg.number, leg.time_ns, leg.u_ns)
-
-
-def _at(stream: EventStream, point: str) -> tuple[Times, Times]:
-    """Return number and counter in ns of a point's events, the first one of each number, in their order."""
-    own = stream.of(point)
-    number, first = np.unique(stream.tag[own].astype(np.int64), return_index=True)
-    return number, counter_ns(stream)[own][first]
-
-
-def _own(name: str, stream: EventStream, begin: str, end: str, run_up: int) -> Stretch:
-    """Return what a program takes from one of its points to another, by its counter."""
-    (begun, begin_ns), (ended, end_ns) = _at(stream, begin), _at(stream, end)
-    number, one, other = np.intersect1d(begun, ended, assume_unique=True, return_indices=True)
-    counts = number >= run_up
-    return Stretch(name, number[counts], (end_ns[other] - begin_ns[one])[counts], None)
 
 
 def _sums(whole: Stretch, pictures: Leg, tracking: Stretch, commands: Leg) -> tuple[Times, Times, Times]:

@@ -10,26 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
+from reports.control_loops import stretch_verdict
 from reports.control_loops.camera_loop import CameraLoop
 from reports.control_loops.capability import (
-    ORDER,
     OUT_OF_PICTURE,
     SLOPE_ERROR,
     UNACCOUNTED,
-    WHOLE_BEYOND_U,
-    WHOLE_OUTSIDE,
     WITNESSES,
 )
-from reports.control_loops.stretch_verdict import count_measurement, stretch_uncertainty
+from reports.control_loops.stretch_verdict import WholeCheck, count_measurement, stretch_uncertainty
 from reports.normalised_error import normalised_error
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
 from reports.requirements import Requirement
 from reports.timeline.leg import quantile_ns
-from reports.timeline.verdict import contradiction_text
 
 SLOPE_CHECK = "BENCH-CAMERA-SLOPE"
 ORDER_CHECK = "BENCH-CAMERA-ORDER"
@@ -64,12 +59,8 @@ def in_picture_measurement(found: CameraLoop, requirement: Requirement, context:
 
 def order_measurement(found: CameraLoop, context: Context) -> Measurement:
     """Judge how many pictures and commands came before they were sent, for certain."""
-    causes = found.causality
-    certain = [each for each in causes.contradictions if each.weight == "certain"]
-    value = sum(each.count for each in certain)
-    why = contradiction_text(causes) if certain else ""
     n = len(found.pictures) + len(found.commands)
-    return count_measurement(ORDER_CHECK, ORDER, ORDER_LIMIT, value, n, why, context)
+    return stretch_verdict.order_measurement(ORDER_CHECK, ORDER_LIMIT, found.causality, n, context)
 
 
 def account_measurement(found: CameraLoop, context: Context) -> Measurement:
@@ -81,16 +72,14 @@ def account_measurement(found: CameraLoop, context: Context) -> Measurement:
 def sum_measurements(found: CameraLoop, context: Context) -> tuple[Measurement, Measurement]:
     """Judge the sum of the three parts, by the timeline, against the whole by the camera's own counter."""
     has = found.whole_u_ns >= 0
-    off_ns = np.abs(found.whole_on_timeline_ns - found.whole.time_ns)[has]
-    rate_ns = found.whole.time_ns[has] * 300 // 1_000_000
-    n = int(has.sum())
-    outside = int((off_ns > found.whole_bound_ns[has] + rate_ns).sum())
-    beyond = int((off_ns > found.whole_u_ns[has] + rate_ns).sum())
-    one = count_measurement(OUTSIDE_CHECK, WHOLE_OUTSIDE, OUTSIDE_LIMIT, outside, n, "", context)
-    nothing, share = Uncertainty.from_parts([]), 100 * beyond / n if n else None
-    judged = judge(share, U_LIMIT, nothing, n=n, n_required=1, statistic="share", unit="%")
-    sample = Sample(WHOLE_BEYOND_U, "share", share, n, 1)
-    return one, build_record(U_CHECK, sample, U_LIMIT, nothing, judged, context)
+    check = WholeCheck(OUTSIDE_CHECK, OUTSIDE_LIMIT, U_CHECK, U_LIMIT)
+    return check.measurements(
+        found.whole_on_timeline_ns[has],
+        found.whole.time_ns[has],
+        found.whole_bound_ns[has],
+        found.whole_u_ns[has],
+        context,
+    )
 
 
 def witnesses_en(found: CameraLoop) -> tuple[float, int, int, int]:

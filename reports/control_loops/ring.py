@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reports.control_loops.capability import LOOP_WIRE_DELAY, WHOLE
-from reports.control_loops.loop import Stretch
+from reports.control_loops.loop import Stretch, leg_stretch, named_stretch, own_stretch
 from reports.control_loops.ring_evidence import RingAnswer, RingFacts, load_answer, load_ring_facts
 from reports.errors import RecordError
 from reports.timeline.clock_record import NS_PER_S, ClockRecord, Times
@@ -28,7 +28,7 @@ from reports.timeline.event_stream_file import read_event_stream
 from reports.timeline.global_time import Break, Places
 from reports.timeline.leg import Leg, PlacedEnd, matched_leg, places_at
 from reports.timeline.processing.stream_events import frequency_hz, readings_of
-from reports.timeline.recorded_end import counter_ns, event_places
+from reports.timeline.recorded_end import event_places
 
 RUN_UP = 10
 """Messages at the beginning that do not count: connections and caches are cold."""
@@ -88,7 +88,7 @@ class Ring:
     def stretches(self) -> tuple[Stretch, ...]:
         """Return the whole, and what it consists of in the order of the ring, from program to program."""
         whole = Stretch(WHOLE, self.whole.number, self.whole_own_ns, None)
-        hops = [_stretch(each) for each in self.hops]
+        hops = [leg_stretch(each) for each in self.hops]
         between = [part for pair in zip(hops, self.nodes, strict=False) for part in pair]
         return (whole, *between, hops[-1])
 
@@ -97,16 +97,12 @@ class Ring:
         """Return the whole and the hops on the wire; empty: nobody stamps."""
         if self.wire_whole is None:
             return ()
-        return _stretch(self.wire_whole), *map(_stretch, self.wire_hops)
+        return leg_stretch(self.wire_whole), *map(leg_stretch, self.wire_hops)
 
     def stretch(self, quantity: str, name: str) -> Stretch:
         """Return a stretch of a quantity by its name; raises RecordError: says which there are."""
         every = self.wire_stretches if quantity == LOOP_WIRE_DELAY else self.stretches
-        for each in every:
-            if each.name == name:
-                return each
-        there = ", ".join(each.name for each in every) or "none: no kernel has stamped"
-        raise RecordError(f"{quantity}: no stretch {name!r}; there are: {there}")
+        return named_stretch(every, quantity, name)
 
     def missing(self, stretch: Stretch) -> int:
         """Return how many messages that should count have no time there."""
@@ -130,7 +126,10 @@ def load_ring(folder: Path) -> Ring:
         for number, (one, other) in enumerate(pairwise(placed), start=1)
     )
     whole = matched_leg(WHOLE, (placed[0], WRITE), (placed[-1], READ), RUN_UP)
-    nodes = tuple(_node(number, stream) for number, stream in enumerate(streams[1:-1], start=1))
+    nodes = tuple(
+        own_stretch(f"node {number}", stream, READ, WRITE, RUN_UP)
+        for number, stream in enumerate(streams[1:-1], start=1)
+    )
     wire_hops, wire_whole = _on_the_wire(folder, facts, streams)
     clocks = {end.node: time for end, time in zip(facts.ends, times, strict=True)}
     return Ring(
@@ -147,25 +146,6 @@ def load_ring(folder: Path) -> Ring:
         sum(each.lost for each in streams),
         _unaccounted(answers, streams),
     )
-
-
-def _stretch(leg: Leg) -> Stretch:
-    return Stretch(leg.name, leg.number, leg.time_ns, leg.u_ns)
-
-
-def _at(stream: EventStream, point: str) -> tuple[Times, Times]:
-    """Return number and counter in ns of a point's events, in the order of the numbers."""
-    own = stream.of(point)
-    number = stream.tag[own].astype(np.int64)
-    order = np.argsort(number, kind="stable")
-    return number[order], counter_ns(stream)[own][order]
-
-
-def _node(place: int, stream: EventStream) -> Stretch:
-    (read, read_ns), (written, written_ns) = _at(stream, READ), _at(stream, WRITE)
-    number, one, other = np.intersect1d(read, written, return_indices=True)
-    counts = number >= RUN_UP
-    return Stretch(f"node {place}", number[counts], (written_ns[other] - read_ns[one])[counts], None)
 
 
 def _one_counter(streams: Sequence[EventStream], number: Times) -> Times:

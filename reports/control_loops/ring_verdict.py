@@ -11,25 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from reports.control_loops.capability import (
-    HOLD_ERROR,
-    ORDER,
-    UNACCOUNTED,
-    WHOLE,
-    WHOLE_BEYOND_U,
-    WHOLE_OUTSIDE,
-)
+from reports.control_loops import stretch_verdict
+from reports.control_loops.capability import HOLD_ERROR, UNACCOUNTED, WHOLE
 from reports.control_loops.ring import Ring
-from reports.control_loops.stretch_verdict import PPB, count_measurement
+from reports.control_loops.stretch_verdict import WholeCheck, count_measurement
 from reports.errors import RecordError
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
-from reports.timeline.clock_record import ClockLimits
 from reports.timeline.turns import TURNS_MIN, Later, later_by_turns
-from reports.timeline.verdict import contradiction_text
 
 ORDER_CHECK = "BENCH-RING-ORDER"
 OUTSIDE_CHECK, U_CHECK = "BENCH-RING-BOUND", "BENCH-RING-U"
@@ -45,11 +35,9 @@ HOLD_SHARE = 2
 
 def order_measurement(found: Ring, context: Context) -> Measurement:
     """Judge how many messages were read before they were written, for certain."""
-    causes = found.causality
-    certain = [each for each in causes.contradictions if each.weight == "certain"]
-    value = sum(each.count for each in certain)
-    why = contradiction_text(causes) if certain else ""
-    return count_measurement(ORDER_CHECK, ORDER, ORDER_LIMIT, value, sum(map(len, found.hops)), why, context)
+    return stretch_verdict.order_measurement(
+        ORDER_CHECK, ORDER_LIMIT, found.causality, sum(map(len, found.hops)), context
+    )
 
 
 def account_measurement(found: Ring, context: Context) -> Measurement:
@@ -60,16 +48,10 @@ def account_measurement(found: Ring, context: Context) -> Measurement:
 
 def whole_measurements(found: Ring, context: Context) -> tuple[Measurement, Measurement]:
     """Judge the whole by the timeline against the same by one counter: outside the bounds, and beyond U."""
-    whole, n = found.whole, len(found.whole)
-    off_ns = np.abs(whole.time_ns - found.whole_own_ns)
-    rate_ns = found.whole_own_ns * ClockLimits().rate_ppb // PPB
-    outside = int((off_ns > whole.sent.bound_ns + whole.received.bound_ns + rate_ns).sum())
-    beyond = int((off_ns > whole.u_ns + rate_ns).sum())
-    one = count_measurement(OUTSIDE_CHECK, WHOLE_OUTSIDE, OUTSIDE_LIMIT, outside, n, "", context)
-    nothing, share = Uncertainty.from_parts([]), 100 * beyond / n if n else None
-    judged = judge(share, U_LIMIT, nothing, n=n, n_required=1, statistic="share", unit="%")
-    sample = Sample(WHOLE_BEYOND_U, "share", share, n, 1)
-    return one, build_record(U_CHECK, sample, U_LIMIT, nothing, judged, context)
+    whole = found.whole
+    bound_ns = whole.sent.bound_ns + whole.received.bound_ns
+    check = WholeCheck(OUTSIDE_CHECK, OUTSIDE_LIMIT, U_CHECK, U_LIMIT)
+    return check.measurements(whole.time_ns, found.whole_own_ns, bound_ns, whole.u_ns, context)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from reports.control_loops.capability import QUANTILES, WHOLE
+import numpy as np
+
+from reports.control_loops.capability import ORDER, QUANTILES, WHOLE, WHOLE_BEYOND_U, WHOLE_OUTSIDE
 from reports.control_loops.loop import Loop, Stretch
 from reports.record.context import Context, Sample, build_record
 from reports.record.measurement import Limit, Measurement, Uncertainty, UncertaintyPart
 from reports.record.verdict import Verdict, judge
 from reports.requirements import Requirement
-from reports.timeline.clock_record import ClockLimits
+from reports.timeline.clock_record import ClockLimits, Times
+from reports.timeline.contradictions import Causality
 from reports.timeline.leg import off_in_quarters_ns, quantile_ns, quantile_uncertainty
-from reports.timeline.verdict import contradiction_text
+from reports.timeline.verdict import contradiction_text, quantile_measurement
 
 PPB = 1_000_000_000
 
@@ -51,21 +55,10 @@ def stretch_measurement(
     Raises:
         RecordError: The loop has no such stretch.
     """
-    stretch, limit = found.stretch(requirement.quantity, name or requirement.of), requirement.limit
-    n, lost = len(stretch), found.missing(stretch)
-    value, uncertainty = None, Uncertainty.from_parts([])
-    if n:
-        value = quantile_ns(stretch.time_ns, QUANTILES[requirement.statistic])
-        uncertainty = stretch_uncertainty(stretch, requirement.statistic)
-    allowed = requirement.lost or 0
-    judged = judge(
-        value, limit, uncertainty, n=n, n_required=requirement.samples, lost=lost, allowed_lost=allowed,
-        statistic=requirement.statistic, unit="ns",
-    )  # fmt: skip
-    if (why := undecided(found, stretch)) and judged.outcome in ("pass", "fail"):
-        judged = Verdict("inconclusive", judged.margin, why)
-    sample = Sample(requirement.quantity, requirement.statistic, value, n, requirement.samples, lost, allowed)
-    return build_record(requirement.id, sample, limit, uncertainty, judged, context)
+    stretch = found.stretch(requirement.quantity, name or requirement.of)
+    uncertainty = stretch_uncertainty(stretch, requirement.statistic) if len(stretch) else None
+    lost, why = found.missing(stretch), undecided(found, stretch)
+    return quantile_measurement(requirement, stretch.time_ns, uncertainty, lost, why, context)
 
 
 def undecided(found: Loop, stretch: Stretch) -> str:
@@ -88,3 +81,49 @@ def count_measurement(
         judged = Verdict("fail", judged.margin, why)
     sample = Sample(quantity, "count", value if n else None, n, 1)
     return build_record(check, sample, limit, nothing, judged, context)
+
+
+def order_measurement(check: str, limit: Limit, causes: Causality, n: int, context: Context) -> Measurement:
+    """Judge how many of n messages came before they were sent, for certain."""
+    certain = [each for each in causes.contradictions if each.weight == "certain"]
+    value = sum(each.count for each in certain)
+    why = contradiction_text(causes) if certain else ""
+    return count_measurement(check, ORDER, limit, value, n, why, context)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeCheck:
+    """The whole by the timeline, held against the same by one counter.
+
+    Attributes:
+        bound, u: Names of the checks.
+        bound_limit, u_limit: Theirs; of a count, and of a share in percent.
+    """
+
+    bound: str
+    bound_limit: Limit
+    u: str
+    u_limit: Limit
+
+    def measurements(
+        self, time_ns: Times, own_ns: Times, bound_ns: Times, u_ns: Times, context: Context
+    ) -> tuple[Measurement, Measurement]:
+        """Judge how many lie outside the bounds, and which share of them beyond U.
+
+        Args:
+            time_ns: Shape (n,), by the timeline.
+            own_ns: Shape (n,), by the counter.
+            bound_ns: Shape (n,), of `time_ns`.
+            u_ns: Likewise.
+            context: Whose subject is the whole.
+        """
+        n = time_ns.size
+        off_ns = np.abs(time_ns - own_ns)
+        rate_ns = own_ns * ClockLimits().rate_ppb // PPB
+        outside = int((off_ns > bound_ns + rate_ns).sum())
+        beyond = int((off_ns > u_ns + rate_ns).sum())
+        one = count_measurement(self.bound, WHOLE_OUTSIDE, self.bound_limit, outside, n, "", context)
+        nothing, share = Uncertainty.from_parts([]), 100 * beyond / n if n else None
+        judged = judge(share, self.u_limit, nothing, n=n, n_required=1, statistic="share", unit="%")
+        sample = Sample(WHOLE_BEYOND_U, "share", share, n, 1)
+        return one, build_record(self.u, sample, self.u_limit, nothing, judged, context)

@@ -9,24 +9,16 @@ import numpy as np
 
 from reports.control_loops.ring import Ring, load_ring
 from reports.control_loops.ring_evidence import FOLDER, RING_FILE
-from reports.errors import RecordError
 from reports.timeline.clock_record import Times
 from reports.timeline.placed_events import Flows, Timeline, Track
-from reports.timeline.timelines import add_leg
+from reports.timeline.timelines import add_leg, timelines_by_folder
 
 
 def timelines_of(run: Path) -> tuple[list[Timeline], list[str]]:
     """Return a timeline for each ring of a run, and in words what cannot be read."""
-    found: list[Timeline] = []
-    problems: list[str] = []
-    evidence = run / "evidence"
-    for path in sorted((evidence / FOLDER).rglob(RING_FILE)):
-        place = path.parent.relative_to(evidence).as_posix()
-        try:
-            found.append(timeline_of_ring(place, load_ring(path.parent)))
-        except RecordError as error:
-            problems.append(f"{place}: {error}")
-    return found, problems
+    return timelines_by_folder(
+        run, FOLDER, RING_FILE, lambda place, folder: timeline_of_ring(place, load_ring(folder))
+    )
 
 
 def timeline_of_ring(place: str, ring: Ring) -> Timeline:

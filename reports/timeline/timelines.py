@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,30 @@ from reports.timeline.placed_events import Flows, Timeline, Track, placed_track
 
 def timelines_of(run: Path) -> tuple[list[Timeline], list[str]]:
     """Return a timeline for each measurement of a run, and in words what cannot be read."""
+    return timelines_by_folder(
+        run, FOLDER, LEGS_FILE, lambda place, folder: timeline_of_legs(place, load_stimulus_response(folder))
+    )
+
+
+def timelines_by_folder(
+    run: Path, capability: str, document: str, timeline_of: Callable[[str, Path], Timeline]
+) -> tuple[list[Timeline], list[str]]:
+    """Return a timeline for each folder of evidence with a document, and in words what cannot be read.
+
+    Args:
+        run: The run folder.
+        capability: Folder of the evidence.
+        document: Name of the file that a measurement has.
+        timeline_of: Returns the timeline of a measurement by its place in the evidence, and its folder;
+            raises RecordError.
+    """
     found: list[Timeline] = []
     problems: list[str] = []
     evidence = run / "evidence"
-    for path in sorted((evidence / FOLDER).rglob(LEGS_FILE)):
+    for path in sorted((evidence / capability).rglob(document)):
         place = path.parent.relative_to(evidence).as_posix()
         try:
-            found.append(timeline_of_legs(place, load_stimulus_response(path.parent)))
+            found.append(timeline_of(place, path.parent))
         except RecordError as error:
             problems.append(f"{place}: {error}")
     return found, problems

@@ -17,12 +17,12 @@ from reports.timeline.capability import (
     CONTRADICTIONS,
     DELAY_ERROR,
     FROM_TARGET,
-    LEG_TIME,
     PLACES_BEYOND_U,
     PLACES_OUTSIDE,
     QUANTILES,
     TO_TARGET,
 )
+from reports.timeline.clock_record import Times
 from reports.timeline.contradictions import Causality
 from reports.timeline.delayed_legs import FoundDelay
 from reports.timeline.leg import Leg, quantile_ns, quantile_uncertainty
@@ -58,21 +58,42 @@ def leg_measurement(found: Legs, requirement: Requirement, context: Context) -> 
         requirement: On LEG_TIME, of one leg.
         context: Whose subject is on the axis `leg`.
     """
-    leg, limit = found.leg(requirement.of), requirement.limit
-    n, lost = len(leg), found.missing(leg)
-    value, uncertainty = None, Uncertainty.from_parts([])
-    if n:
-        value = quantile_ns(leg.time_ns, QUANTILES[requirement.statistic])
-        uncertainty = leg_uncertainty(leg, requirement.statistic)
-    allowed = requirement.lost or 0
+    leg = found.leg(requirement.of)
+    uncertainty = leg_uncertainty(leg, requirement.statistic) if len(leg) else None
+    return quantile_measurement(
+        requirement, leg.time_ns, uncertainty, found.missing(leg), undecided(found), context
+    )
+
+
+def quantile_measurement(
+    requirement: Requirement,
+    time_ns: Times,
+    uncertainty: Uncertainty | None,
+    lost: int,
+    why: str,
+    context: Context,
+) -> Measurement:
+    """Judge a quantile of times that messages take, and return the record, in ns.
+
+    Args:
+        requirement: On the quantity; its statistic is `median` or `p99`.
+        time_ns: Shape (n,): what each message took.
+        uncertainty: Of the quantile; None: there is no message.
+        lost: Messages that should have a time.
+        why: Why there is no verdict; empty: there is one.
+        context: Whose subject the times are of.
+    """
+    n, allowed, statistic = time_ns.size, requirement.lost or 0, requirement.statistic
+    value = quantile_ns(time_ns, QUANTILES[statistic]) if n else None
+    u = uncertainty or Uncertainty.from_parts([])
     judged = judge(
-        value, limit, uncertainty, n=n, n_required=requirement.samples, lost=lost, allowed_lost=allowed,
-        statistic=requirement.statistic, unit="ns",
+        value, requirement.limit, u, n=n, n_required=requirement.samples, lost=lost, allowed_lost=allowed,
+        statistic=statistic, unit="ns",
     )  # fmt: skip
-    if (why := undecided(found)) and judged.outcome in ("pass", "fail"):
+    if why and judged.outcome in ("pass", "fail"):
         judged = Verdict("inconclusive", judged.margin, why)
-    sample = Sample(LEG_TIME, requirement.statistic, value, n, requirement.samples, lost, allowed)
-    return build_record(requirement.id, sample, limit, uncertainty, judged, context)
+    sample = Sample(requirement.quantity, statistic, value, n, requirement.samples, lost, allowed)
+    return build_record(requirement.id, sample, requirement.limit, u, judged, context)
 
 
 def undecided(found: Legs) -> str:
