@@ -9,6 +9,9 @@
 
 enum { ADDRESS_TEXT_BYTES = 48, ADDRESS_IPV6_BYTES = 16 }; /* "[" eight groups of four digits "]:65535" and its end */
 
+/* What address_parse reads, in words. */
+#define ADDRESS_FORM "ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535"
+
 struct address {
 	uint32_t ipv4; /* host byte order; 0: any */
 	uint16_t port; /* host byte order; 0: none, or chosen by the system */

@@ -174,6 +174,12 @@ int options_parse(const struct command *command, int argc, char **argv, const ch
 	return count;
 }
 
+int option_refuse(const char *tool, const char *option, const char *text, const char *needed)
+{
+	fprintf(stderr, "%s: %s: \"%s\"; needed: %s\n", tool, option, text ? text : "", needed);
+	return EXIT_BAD_INPUT;
+}
+
 static bool is_written(void)
 {
 	return fflush(stdout) == 0 && !ferror(stdout);

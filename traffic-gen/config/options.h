@@ -76,6 +76,9 @@ int option_parse_int(const char *text, int64_t min, int64_t max, int64_t *value)
  */
 int options_parse(const struct command *command, int argc, char **argv, const char **positionals);
 
+/** Refuse an option's text (NULL: it was not given) with one line on stderr. @return EXIT_BAD_INPUT */
+int option_refuse(const char *tool, const char *option, const char *text, const char *needed);
+
 /** What is printed is the result: where it cannot be written there is none. @return the exit code, EXIT_CAPABILITY for EXIT_DONE */
 int exit_code_if_written(const char *name, int code);
 

@@ -14,7 +14,7 @@
 #define TOOL "bw-loop camera"
 #define TICK_NS (10 * NS_PER_MS) /* between two looks at what is to be written */
 
-enum { THREADS = 4, REASONS = 8, OWN_OPTIONS = 14, COMMON_OPTIONS = 3, BACKLOG = 1, ZOOM_Q8_S = 1024 };
+enum { THREADS = 4, REASONS = 8, OWN_OPTIONS = 14, BACKLOG = 1, ZOOM_Q8_S = 1024 };
 
 struct camera_options {
 	const char *serve, *commands, *truth, *look;
@@ -190,12 +190,6 @@ static int run_threads(struct camera *camera, struct scene_options *chosen, stru
 	return code;
 }
 
-static int refuse(const char *option, const char *text, const char *needed)
-{
-	fprintf(stderr, TOOL ": %s: \"%s\"; needed: %s\n", option, text ? text : "", needed);
-	return EXIT_BAD_INPUT;
-}
-
 /* "X,Y" in pixels of the world; NULL: the target's place at the start. */
 static int make_mount(struct camera *camera, const struct camera_options *options)
 {
@@ -213,11 +207,11 @@ static int make_mount(struct camera *camera, const struct camera_options *option
 		int64_t x, y;
 
 		if (!comma || (size_t)(comma - options->look) >= sizeof(first))
-			return refuse("--look", options->look, "X,Y in pixels of the world");
+			return option_refuse(TOOL, "--look", options->look, "X,Y in pixels of the world");
 		snprintf(first, sizeof(first), "%.*s", (int)(comma - options->look), options->look);
 		if (option_parse_int(first, 0, scene->world.width_px - 1, &x) ||
 		    option_parse_int(comma + 1, 0, scene->world.height_px - 1, &y))
-			return refuse("--look", options->look, "X,Y in pixels of the world");
+			return option_refuse(TOOL, "--look", options->look, "X,Y in pixels of the world");
 		place = (struct place){ (int32_t)x * 256, (int32_t)y * 256 };
 	}
 	mount_make(&camera->mount, &limits, (struct pose){ place.x_q8, place.y_q8, (int32_t)options->zoom_q8 });
@@ -230,7 +224,7 @@ static int listen_at(struct camera *camera, const char *text, const char *option
 	int err;
 
 	if (address_parse(text, &local))
-		return refuse(option, text, "ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535");
+		return option_refuse(TOOL, option, text, ADDRESS_FORM);
 	err = port_tcp_listen(&local, BACKLOG, listener);
 	return err ? side_fail(&camera->side, "cannot listen at", text, err) : EXIT_DONE;
 }
@@ -301,11 +295,11 @@ static int run_camera(const struct camera_options *options, struct scene_options
 	int code;
 
 	if (!options->serve)
-		return refuse("--serve", NULL, "ADDRESS:PORT");
+		return option_refuse(TOOL, "--serve", NULL, "ADDRESS:PORT");
 	if (options->is_open && options->is_reversed)
-		return refuse("--open-loop, --reversed", NULL, "one of them, or none");
+		return option_refuse(TOOL, "--open-loop, --reversed", NULL, "one of them, or none");
 	if (scene->exposure_us > 1000000 / options->pictures_per_s)
-		return refuse("--exposure-us", NULL, "at most the period from a picture to the next");
+		return option_refuse(TOOL, "--exposure-us", NULL, "at most the period from a picture to the next");
 	camera.side.tool = TOOL;
 	camera.side.options = *chosen;
 	camera.period_ns = NS_PER_S / options->pictures_per_s;
@@ -331,7 +325,7 @@ int verb_camera(int argc, char **argv)
 					 .timeout_ms = 10000 };
 	struct scene_options scene = scene_defaults;
 	struct side_options side = side_defaults;
-	struct option options[OWN_OPTIONS + SCENE_OPTIONS + COMMON_OPTIONS + 1] = {
+	struct option options[OWN_OPTIONS + SCENE_OPTIONS + SIDE_SCHEDULING_OPTIONS + 1] = {
 		{ .name = "serve", .kind = OPTION_TEXT, .target = &chosen.serve, .argument = "ADDRESS:PORT",
 		  .help = "send pictures to the first who connects there; nobody there: they are discarded" },
 		{ .name = "commands", .kind = OPTION_TEXT, .target = &chosen.commands, .argument = "ADDRESS:PORT",
@@ -367,15 +361,10 @@ int verb_camera(int argc, char **argv)
 			 "the format of both. bw-events records when each picture was captured and sent, and when the motor was told.\n",
 		.options = options,
 	};
-	struct option common[SIDE_OPTIONS + 1];
-	size_t next = OWN_OPTIONS + SCENE_OPTIONS;
 	int parsed;
 
 	scene_add_options(options + OWN_OPTIONS, &scene);
-	side_add_options(common, &side);
-	for (const struct option *each = common; each->name; each++)
-		if (strncmp(each->name, "delay-", strlen("delay-")) != 0)
-			options[next++] = *each;
+	side_add_scheduling_options(options + OWN_OPTIONS + SCENE_OPTIONS, &side);
 	parsed = options_parse(&command, argc, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);

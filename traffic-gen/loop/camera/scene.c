@@ -64,12 +64,6 @@ static bool read_size(const char *text, int32_t min_px, int32_t max_px, int32_t 
 	return true;
 }
 
-static int refuse(const char *tool, const char *option, const char *text, const char *needed)
-{
-	fprintf(stderr, "%s: %s: \"%s\"; needed: %s\n", tool, option, text, needed);
-	return EXIT_BAD_INPUT;
-}
-
 int scene_make(struct scene *scene, const struct scene_options *chosen, const char *tool)
 {
 	struct world_settings settings;
@@ -79,14 +73,14 @@ int scene_make(struct scene *scene, const struct scene_options *chosen, const ch
 	while (path < PATHS && strcmp(chosen->path, paths[path].name) != 0)
 		path++;
 	if (path == PATHS)
-		return refuse(tool, "--path", chosen->path, "still, constant, circle or wander");
+		return option_refuse(tool, "--path", chosen->path, "still, constant, circle or wander");
 	settings = world_settings_default((uint64_t)chosen->seed, paths[path].kind, (int32_t)chosen->speed_px_s * 256);
 	settings.target[0].radius_px = (int32_t)chosen->radius_px;
 	if (!read_size(chosen->world_size, WORLD_SIDE_MIN_PX, WORLD_SIDE_MAX_PX, &settings.width_px, &settings.height_px))
-		return refuse(tool, "--world-size", chosen->world_size, "WIDTHxHEIGHT, 256 to 8192 each");
+		return option_refuse(tool, "--world-size", chosen->world_size, "WIDTHxHEIGHT, 256 to 8192 each");
 	scene->camera = render_settings_default((uint64_t)chosen->noise_seed);
 	if (!read_size(chosen->size, PICTURE_SIDE_MIN_PX, PICTURE_SIDE_MAX_PX, &scene->camera.width_px, &scene->camera.height_px))
-		return refuse(tool, "--size", chosen->size, "WIDTHxHEIGHT, 32 to 2048 each");
+		return option_refuse(tool, "--size", chosen->size, "WIDTHxHEIGHT, 32 to 2048 each");
 	scene->camera.exposure_us = (int32_t)chosen->exposure_us;
 	scene->camera.gain_q8 = (int32_t)chosen->gain_q8;
 	scene->camera.noise_q8 = (int32_t)chosen->noise_q8;

@@ -17,7 +17,7 @@
 
 #define TOOL "bw-loop display"
 
-enum { OWN_OPTIONS = 5, COMMON_OPTIONS = 3, PATH_BYTES = 1024, REASONS = 3 };
+enum { OWN_OPTIONS = 5, PATH_BYTES = 1024, REASONS = 3 };
 
 BW_EVENT_POINT(display_picture, "display", "picture", "a picture was read whole; tag: its number");
 
@@ -139,12 +139,6 @@ static int write_result(const struct display *display, const struct port_schedul
 	return count ? EXIT_INVALID : EXIT_DONE;
 }
 
-static int refuse(const char *option, const char *text, const char *needed)
-{
-	fprintf(stderr, TOOL ": %s: \"%s\"; needed: %s\n", option, text ? text : "", needed);
-	return EXIT_BAD_INPUT;
-}
-
 static void write_ready(const struct display *display)
 {
 	char text[ADDRESS_TEXT_BYTES];
@@ -190,9 +184,9 @@ static int run_with(const struct display_options *options, const struct side_opt
 	int code;
 
 	if (!options->listen == !options->from)
-		return refuse("--listen, --from", NULL, "one of them");
+		return option_refuse(TOOL, "--listen, --from", NULL, "one of them");
 	if (address_parse(where, &display.peer))
-		return refuse(options->listen ? "--listen" : "--from", where, "ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535");
+		return option_refuse(TOOL, options->listen ? "--listen" : "--from", where, ADDRESS_FORM);
 	display.options = options;
 	display.side.tool = TOOL;
 	display.side.options = *chosen;
@@ -208,7 +202,7 @@ int verb_display(int argc, char **argv)
 {
 	struct display_options chosen = { .every = 1, .timeout_ms = 10000 };
 	struct side_options side = side_defaults;
-	struct option options[OWN_OPTIONS + COMMON_OPTIONS + 1] = {
+	struct option options[OWN_OPTIONS + SIDE_SCHEDULING_OPTIONS + 1] = {
 		{ .name = "listen", .kind = OPTION_TEXT, .target = &chosen.listen, .argument = "ADDRESS:PORT",
 		  .help = "take the pictures of the first who connects there, a tracker" },
 		{ .name = "from", .kind = OPTION_TEXT, .target = &chosen.from, .argument = "ADDRESS:PORT",
@@ -226,14 +220,9 @@ int verb_display(int argc, char **argv)
 		.about = "Receive pictures, check each and keep some. There is no window. bw-events records when each was there (display).\n",
 		.options = options,
 	};
-	struct option common[SIDE_OPTIONS + 1];
-	size_t next = OWN_OPTIONS;
 	int parsed;
 
-	side_add_options(common, &side);
-	for (const struct option *each = common; each->name; each++)
-		if (strncmp(each->name, "delay-", strlen("delay-")) != 0)
-			options[next++] = *each;
+	side_add_scheduling_options(options + OWN_OPTIONS, &side);
 	parsed = options_parse(&command, argc, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);

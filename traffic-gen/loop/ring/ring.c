@@ -137,31 +137,24 @@ static int run(struct ring *ring, const char *from_text)
 	return code;
 }
 
-static int refuse(const char *option, const char *text, const char *needed)
-{
-	fprintf(stderr, TOOL ": %s: \"%s\"; needed: %s\n", option, text ? text : "", needed);
-	return EXIT_BAD_INPUT;
-}
-
 static int run_ring(const struct ring_options *options, const struct side_options *chosen)
 {
-	static const char address[] = "ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535";
 	static struct ring ring;
 
 	if (!options->from && !options->to)
-		return refuse("--from, --to", NULL, "one of them, or both");
+		return option_refuse(TOOL, "--from, --to", NULL, "one of them, or both");
 	if (options->from && (options->count || options->interval_us || options->size_bytes))
-		return refuse("--count, --interval-us, --size-bytes", NULL, "of a source alone, which has no --from");
+		return option_refuse(TOOL, "--count, --interval-us, --size-bytes", NULL, "of a source alone, which has no --from");
 	if (!options->from && (options->poll_us || options->work_us || options->hold_us || options->hold_turn))
-		return refuse("--poll-us, --work-us, --hold-us, --hold-turn", NULL, "of one that reads, with --from");
+		return option_refuse(TOOL, "--poll-us, --work-us, --hold-us, --hold-turn", NULL, "of one that reads, with --from");
 	if (!options->to && (options->writes != 1 || options->has_nagle))
-		return refuse("--writes, --nagle", NULL, "of one that writes, with --to");
+		return option_refuse(TOOL, "--writes, --nagle", NULL, "of one that writes, with --to");
 	if (options->is_udp && options->has_nagle)
-		return refuse("--nagle", NULL, "TCP: datagrams are never held back");
+		return option_refuse(TOOL, "--nagle", NULL, "TCP: datagrams are never held back");
 	if (options->from && address_parse(options->from, &ring.from))
-		return refuse("--from", options->from, address);
+		return option_refuse(TOOL, "--from", options->from, ADDRESS_FORM);
 	if (options->to && address_parse(options->to, &ring.to))
-		return refuse("--to", options->to, address);
+		return option_refuse(TOOL, "--to", options->to, ADDRESS_FORM);
 	ring.side.tool = TOOL;
 	ring.side.options = *chosen;
 	ring.has_from = options->from != NULL;
@@ -183,10 +176,10 @@ static int run_ring(const struct ring_options *options, const struct side_option
 
 int verb_ring(int argc, char **argv)
 {
-	enum { OWN_OPTIONS = 14, SCHEDULING_OPTIONS = 3 };
+	enum { OWN_OPTIONS = 14 };
 	struct ring_options chosen = { .writes = 1, .timeout_ms = 10000 };
 	struct side_options side = side_defaults;
-	struct option options[OWN_OPTIONS + SCHEDULING_OPTIONS + 1] = {
+	struct option options[OWN_OPTIONS + SIDE_SCHEDULING_OPTIONS + 1] = {
 		{ .name = "from", .kind = OPTION_TEXT, .target = &chosen.from, .argument = "ADDRESS:PORT",
 		  .help = "read messages there; a node or a sink" },
 		{ .name = "to", .kind = OPTION_TEXT, .target = &chosen.to, .argument = "ADDRESS:PORT",
@@ -223,14 +216,9 @@ int verb_ring(int argc, char **argv)
 			 "ring. bw-events records when each message was read and written (points ring); --help of that says how.\n",
 		.options = options,
 	};
-	struct option scheduling[SIDE_OPTIONS + 1];
-	size_t next = OWN_OPTIONS;
 	int parsed;
 
-	side_add_options(scheduling, &side);
-	for (const struct option *each = scheduling; each->name; each++)
-		if (strncmp(each->name, "delay-", strlen("delay-")) != 0)
-			options[next++] = *each;
+	side_add_scheduling_options(options + OWN_OPTIONS, &side);
 	parsed = options_parse(&command, argc, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);

@@ -13,7 +13,7 @@
 
 #define TOOL "bw-loop tracker"
 
-enum { OWN_OPTIONS = 9, COMMON_OPTIONS = 3, REASONS = 4 };
+enum { OWN_OPTIONS = 9, REASONS = 4 };
 
 struct tracker_options {
 	const char *camera, *control, *display, *commands, *program;
@@ -82,12 +82,6 @@ static int write_result(const struct tracking *tracking, const struct port_sched
 	return count ? EXIT_INVALID : EXIT_DONE;
 }
 
-static int refuse(const char *option, const char *text, const char *needed)
-{
-	fprintf(stderr, TOOL ": %s: \"%s\"; needed: %s\n", option, text ? text : "", needed);
-	return EXIT_BAD_INPUT;
-}
-
 static int run(struct tracking *tracking)
 {
 	struct port_scheduling scheduling;
@@ -116,23 +110,22 @@ static int run(struct tracking *tracking)
 
 static int run_with(const struct tracker_options *options, const struct side_options *chosen, char *const *program)
 {
-	static const char address[] = "ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535";
 	static struct tracking tracking;
 	int code;
 
 	if (!options->camera || address_parse(options->camera, &tracking.camera_peer))
-		return refuse("--camera", options->camera, address);
+		return option_refuse(TOOL, "--camera", options->camera, ADDRESS_FORM);
 	if (!options->control || address_parse(options->control, &tracking.control_peer))
-		return refuse("--control", options->control, address);
+		return option_refuse(TOOL, "--control", options->control, ADDRESS_FORM);
 	if (options->display && address_parse(options->display, &tracking.forwarder.peer))
-		return refuse("--display", options->display, address);
+		return option_refuse(TOOL, "--display", options->display, ADDRESS_FORM);
 	tracking.is_edge = strcmp(options->commands, "edge") == 0;
 	if (!tracking.is_edge && strcmp(options->commands, "always") != 0)
-		return refuse("--commands", options->commands, "always or edge");
+		return option_refuse(TOOL, "--commands", options->commands, "always or edge");
 	if (program && tracking.is_edge)
-		return refuse("--commands", options->commands, "always: a program says itself when to look elsewhere");
+		return option_refuse(TOOL, "--commands", options->commands, "always: a program says itself when to look elsewhere");
 	if (program && !program[0])
-		return refuse("--program", NULL, "a program, and its words");
+		return option_refuse(TOOL, "--program", NULL, "a program, and its words");
 	tracking.side.tool = TOOL;
 	tracking.side.options = *chosen;
 	tracking.radius_px = (int32_t)options->radius_px;
@@ -153,7 +146,7 @@ int verb_tracker(int argc, char **argv)
 	struct tracker_options chosen = { .commands = "always", .margin_percent = 25, .radius_px = TARGET_RADIUS_PX,
 					  .program_timeout_ms = 2000, .timeout_ms = 10000 };
 	struct side_options side = side_defaults;
-	struct option options[OWN_OPTIONS + COMMON_OPTIONS + 1] = {
+	struct option options[OWN_OPTIONS + SIDE_SCHEDULING_OPTIONS + 1] = {
 		{ .name = "camera", .kind = OPTION_TEXT, .target = &chosen.camera, .argument = "ADDRESS:PORT",
 		  .help = "where a camera serves pictures" },
 		{ .name = "control", .kind = OPTION_TEXT, .target = &chosen.control, .argument = "ADDRESS:PORT",
@@ -180,15 +173,10 @@ int verb_tracker(int argc, char **argv)
 			 "bw-events records when each picture was there, and when its command was sent (points tracker).\n",
 		.options = options,
 	};
-	struct option common[SIDE_OPTIONS + 1];
 	char *const *program = NULL;
-	size_t next = OWN_OPTIONS;
 	int parsed, own = 1;
 
-	side_add_options(common, &side);
-	for (const struct option *each = common; each->name; each++)
-		if (strncmp(each->name, "delay-", strlen("delay-")) != 0)
-			options[next++] = *each;
+	side_add_scheduling_options(options + OWN_OPTIONS, &side);
 	while (own < argc && strcmp(argv[own], "--program") != 0)
 		own++;
 	if (own < argc)

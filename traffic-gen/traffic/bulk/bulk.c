@@ -118,12 +118,6 @@ static int serve(struct bulk_receiver *receiver, const struct address *local, co
 	return code;
 }
 
-static int refuse(const char *option, const char *text, const char *needed)
-{
-	fprintf(stderr, TOOL ": %s: \"%s\"; needed: %s\n", option, text, needed);
-	return EXIT_BAD_INPUT;
-}
-
 static int run_bulk(const struct bulk_options *options, const struct side_options *chosen)
 {
 	static struct bulk_receiver receiver;
@@ -132,9 +126,9 @@ static int run_bulk(const struct bulk_options *options, const struct side_option
 	struct address local;
 
 	if (!options->serve == !options->peer)
-		return refuse("--serve, --peer", options->serve ? options->serve : "", "one of them");
+		return option_refuse(TOOL, "--serve, --peer", options->serve ? options->serve : "", "one of them");
 	if (options->serve && (options->rate_mbit >= 0 || options->bytes))
-		return refuse("--rate-mbit, --bytes", "", "of --peer, which sends");
+		return option_refuse(TOOL, "--rate-mbit, --bytes", "", "of --peer, which sends");
 	end->side.tool = TOOL;
 	end->side.options = *chosen;
 	end->side.sock = PORT_SOCKET_NONE;
@@ -143,12 +137,12 @@ static int run_bulk(const struct bulk_options *options, const struct side_option
 	port_stop_install();
 	if (options->serve) {
 		if (address_parse(options->serve, &local))
-			return refuse("--serve", options->serve, "ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535");
+			return option_refuse(TOOL, "--serve", options->serve, ADDRESS_FORM);
 		receiver.duration_ns = options->duration_ms * NS_PER_MS;
 		return serve(&receiver, &local, options->serve);
 	}
 	if (address_parse(options->peer, &sender.peer))
-		return refuse("--peer", options->peer, "ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535");
+		return option_refuse(TOOL, "--peer", options->peer, ADDRESS_FORM);
 	sender.rate_mbit = options->rate_mbit > 0 ? options->rate_mbit : 0;
 	sender.bytes = options->bytes;
 	sender.duration_ns = options->duration_ms * NS_PER_MS;

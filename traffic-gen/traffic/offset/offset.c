@@ -222,7 +222,7 @@ static int run_side(const struct offset_options *options)
 		return EXIT_BAD_INPUT;
 	}
 	if (address_parse(text, &address)) {
-		fprintf(stderr, TOOL ": --%s: \"%s\"; allowed ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535\n",
+		fprintf(stderr, TOOL ": --%s: \"%s\"; allowed " ADDRESS_FORM "\n",
 			options->serve ? "serve" : "peer", text);
 		return EXIT_BAD_INPUT;
 	}

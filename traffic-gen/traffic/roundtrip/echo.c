@@ -95,11 +95,8 @@ static int run_echo(struct reflector *reflector, const struct echo_options *opti
 	struct address local;
 	int err, code;
 
-	if (!options->listen || address_parse(options->listen, &local)) {
-		fprintf(stderr, TOOL ": --listen: \"%s\"; needed: ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535\n",
-			options->listen ? options->listen : "");
-		return EXIT_BAD_INPUT;
-	}
+	if (!options->listen || address_parse(options->listen, &local))
+		return option_refuse(TOOL, "--listen", options->listen, ADDRESS_FORM);
 	port_stop_install();
 	port_tai_init(&reflector->side.tai, (int)reflector->side.options.tai_utc_s);
 	err = create_histograms(reflector);

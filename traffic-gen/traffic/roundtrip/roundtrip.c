@@ -212,8 +212,7 @@ static int take_options(struct roundtrip *run, const struct roundtrip_options *o
 	struct prober *prober = &run->prober;
 
 	if (!options->peer || address_parse(options->peer, &prober->peer)) {
-		fprintf(stderr, TOOL ": --peer: \"%s\"; needed: ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535\n",
-			options->peer ? options->peer : "");
+		option_refuse(TOOL, "--peer", options->peer, ADDRESS_FORM);
 		return -EINVAL;
 	}
 	if (count_of(options) > TRIPS_MAX) {

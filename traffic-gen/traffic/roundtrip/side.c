@@ -35,6 +35,17 @@ void side_add_options(struct option *rows, struct side_options *chosen)
 	memcpy(rows, common, sizeof(common));
 }
 
+void side_add_scheduling_options(struct option *rows, struct side_options *chosen)
+{
+	struct option every[SIDE_OPTIONS + 1];
+
+	side_add_options(every, chosen);
+	for (const struct option *each = every; each->name; each++)
+		if (strncmp(each->name, "delay-", strlen("delay-")) != 0)
+			*rows++ = *each;
+	*rows = (struct option){ .name = NULL };
+}
+
 int side_open(struct side *side, const struct address *local)
 {
 	int64_t step_ns;

@@ -12,7 +12,7 @@
 
 #define LOOK_NS INT64_C(100000000) /* how often the stop flag is looked at while nothing comes */
 
-enum { SIDE_OPTIONS = 5, BATCH = 64 /* datagrams between two looks at the time and the stop flag */ };
+enum { SIDE_OPTIONS = 5, SIDE_SCHEDULING_OPTIONS = 3, BATCH = 64 /* datagrams between two looks at the time and the stop flag */ };
 
 struct side_options {
 	int64_t priority, cpu, tai_utc_s;
@@ -44,6 +44,9 @@ struct side {
 };
 
 extern const struct side_options side_defaults;
+
+/** Fill in the SIDE_SCHEDULING_OPTIONS rows of a verb without known delays, and the row that ends the table. */
+void side_add_scheduling_options(struct option *rows, struct side_options *chosen);
 
 /** Fill in the SIDE_OPTIONS rows that both verbs have, and the row that ends the table. */
 void side_add_options(struct option *rows, struct side_options *chosen);

@@ -172,12 +172,6 @@ static int respond(struct stimulus_client *client)
 	return code;
 }
 
-static int refuse(const char *option, const char *text, const char *needed)
-{
-	fprintf(stderr, TOOL ": %s: \"%s\"; needed: %s\n", option, text, needed);
-	return EXIT_BAD_INPUT;
-}
-
 static int run_stimulus(const struct stimulus_options *options, const struct side_options *chosen)
 {
 	static struct stimulus_server server;
@@ -186,20 +180,20 @@ static int run_stimulus(const struct stimulus_options *options, const struct sid
 	struct address local;
 
 	if (!options->serve == !options->peer)
-		return refuse("--serve, --peer", options->serve ? options->serve : "", "one of them");
+		return option_refuse(TOOL, "--serve, --peer", options->serve ? options->serve : "", "one of them");
 	if (options->peer && (options->count || options->size_bytes || options->interval_us))
-		return refuse("--count, --size-bytes, --interval-us", "", "of --serve; the client learns them from it");
+		return option_refuse(TOOL, "--count, --size-bytes, --interval-us", "", "of --serve; the client learns them from it");
 	end->side.tool = TOOL;
 	end->side.options = *chosen;
 	end->delay_turn = options->delay_turn;
 	end->timeout_ns = options->timeout_ms * NS_PER_MS;
 	if (options->peer) {
 		if (address_parse(options->peer, &client.peer))
-			return refuse("--peer", options->peer, "ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535");
+			return option_refuse(TOOL, "--peer", options->peer, ADDRESS_FORM);
 		return respond(&client);
 	}
 	if (address_parse(options->serve, &local))
-		return refuse("--serve", options->serve, "ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; port 1..65535");
+		return option_refuse(TOOL, "--serve", options->serve, ADDRESS_FORM);
 	end->count = (uint32_t)(options->count ? options->count : COUNT_DEFAULT);
 	end->size_bytes = (uint32_t)(options->size_bytes ? options->size_bytes : STIMULUS_BYTES_MIN);
 	server.interval_ns = (options->interval_us ? options->interval_us : 10000) * NS_PER_US;
