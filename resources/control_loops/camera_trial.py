@@ -135,8 +135,8 @@ def measure_camera(
             probes = path.start_probes(experiment, run.pictures / run.pictures_per_s, folder / PATH_FOLDER)
         ends: dict[str, RecordedEnd] = {}
         for program in begun[::-1]:
-            answer, stream = collect_recorded(experiment, program, within_s, folder)
-            ends[program.name] = RecordedEnd(program.node, answer, stream, asked.exchanges.get(program.node))
+            exchanges = asked.exchanges.get(program.node)
+            ends[program.name] = collect_recorded(experiment, program, within_s, exchanges, folder)
         for probe in probes:
             experiment.collect(probe, within_s).require_done()
         asked.end()
@@ -179,12 +179,17 @@ class _Lab:
 
     def start(self, name: str, node: str, words: Sequence[str]) -> RecordedProgram:
         """Start a program with its recorder; it is ready when this returns."""
-        bench = self.experiment.bench
-        argv = [name, *words, "--timeout-ms", str(TIMEOUT_MS), "--tai-utc-s", str(self.tai_utc_s)]
-        argv += ["--priority", str(bench.node(node).priority)]
-        if cpus := bench.spec.nodes[node].cpus:
-            argv += ["--cpu", str(cpus[0])]
-        return start_recorded(self.experiment, name, node, (name,), argv, self.folder, TOOL)
+        return start_recorded(
+            self.experiment,
+            name,
+            node,
+            (name,),
+            [name, *words],
+            self.folder,
+            TOOL,
+            tai_utc_s=self.tai_utc_s,
+            timeout_ms=TIMEOUT_MS,
+        )
 
 
 def _where(bench: OpenBench, folder: Path) -> None:

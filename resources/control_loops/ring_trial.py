@@ -15,7 +15,6 @@ from hw.bench import BenchSpec, NodeKind, TargetSpec
 from hw.errors import CapabilityError
 from hw.open_bench import OpenBench
 from reports.control_loops.ring_evidence import KnownHold, RingFacts, write_ring
-from reports.timeline.recorded_end import RecordedEnd
 from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.timeline.clocks_asked import ENDING_S, ask_clocks
 from resources.timeline.recorded_program import RecordedProgram, collect_recorded, start_recorded
@@ -113,10 +112,10 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
         asked = ask_clocks(experiment, nodes, folder)
         add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
         begun = _start(experiment, places, messages, tai_utc_s, folder)
-        ends: list[RecordedEnd] = []
-        for program in begun:
-            answer, stream = collect_recorded(experiment, program, within_s, folder)
-            ends.append(RecordedEnd(program.node, answer, stream, asked.exchanges.get(program.node)))
+        ends = [
+            collect_recorded(experiment, each, within_s, asked.exchanges.get(each.node), folder)
+            for each in begun
+        ]
         asked.end()
     found = RingFacts(
         target.kind,
@@ -155,11 +154,19 @@ def _start(
             words += ["--from", f"{address}:{FIRST_PORT + place}"]
         if place < last:
             words += ["--to", f"{places[place + 1][1]}:{FIRST_PORT + place + 1}"]
-        words += ["--tai-utc-s", str(tai_utc_s), "--timeout-ms", str(TIMEOUT_MS)]
-        words += ["--priority", str(experiment.bench.node(node).priority)]
-        if cpus := experiment.bench.spec.nodes[node].cpus:
-            words += ["--cpu", str(cpus[0])]
-        begun.append(start_recorded(experiment, _name(place, last), node, POINTS, words, folder, TOOL))
+        begun.append(
+            start_recorded(
+                experiment,
+                _name(place, last),
+                node,
+                POINTS,
+                words,
+                folder,
+                TOOL,
+                tai_utc_s=tai_utc_s,
+                timeout_ms=TIMEOUT_MS,
+            )
+        )
     return begun[::-1]
 
 

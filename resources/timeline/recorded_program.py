@@ -10,6 +10,7 @@ from pathlib import Path
 from hw.bench import BenchSpec, ProducerSpec, TargetSpec
 from hw.errors import CapabilityError, MeasurementError
 from hw.protocols import Job
+from reports.timeline.recorded_end import RecordedEnd
 from resources.tools.experiment import Experiment
 from resources.tools.fetched import plain_names
 
@@ -40,8 +41,11 @@ def start_recorded(
     words: Sequence[str],
     folder: Path,
     tool: str = "bw-traffic",
+    *,
+    tai_utc_s: int,
+    timeout_ms: int,
 ) -> RecordedProgram:
-    """Start a program with its recorder; it is ready when this returns.
+    """Start a program with its recorder, as its node schedules such; it is ready when this returns.
 
     Args:
         experiment: That it is part of.
@@ -51,6 +55,8 @@ def start_recorded(
         words: The verb, and its options.
         folder: Its answers go there.
         tool: Whose verb.
+        tai_utc_s: TAI - UTC, for a kernel that does not know it.
+        timeout_ms: How long it waits for the other end.
 
     Raises:
         BenchError: It did not start.
@@ -59,15 +65,26 @@ def start_recorded(
     place = f"{bench.node(node).fresh_folder(f'{words[0]}-{name}')}/events"
     argv = [bench.tool(node, RECORDER), "record", "--output", place]
     argv += [word for point in points for word in ("--points", point)]
-    job = experiment.start(node, [*argv, "--", bench.tool(node, tool), *words], folder / name)
+    argv += ["--", bench.tool(node, tool), *words, "--priority", str(bench.node(node).priority)]
+    argv += ["--tai-utc-s", str(tai_utc_s), "--timeout-ms", str(timeout_ms)]
+    if cpus := bench.spec.nodes[node].cpus:
+        argv += ["--cpu", str(cpus[0])]
+    job = experiment.start(node, argv, folder / name)
     job.wait_ready()
     return RecordedProgram(name, node, place, job)
 
 
 def collect_recorded(
-    experiment: Experiment, program: RecordedProgram, within_s: float, folder: Path
-) -> tuple[str, str]:
-    """Wait for its end, fetch what was recorded, and return the names of its answer and of its stream.
+    experiment: Experiment, program: RecordedProgram, within_s: float, exchanges: str | None, folder: Path
+) -> RecordedEnd:
+    """Wait for its end, fetch what was recorded, and return its part of the evidence.
+
+    Args:
+        experiment: That it is part of.
+        program: As started.
+        within_s: So long it may take.
+        exchanges: File of its clock's exchanges; None: that is the reference.
+        folder: Where its answers are; the stream goes there.
 
     Raises:
         BenchError: It did not end in time, or its node cannot be reached.
@@ -80,7 +97,7 @@ def collect_recorded(
         raise MeasurementError(f"{program.node}: {RECORDER} has left {len(found)} streams, not one")
     stream = f"{program.name}{SUFFIX}"
     node.get(f"{program.place}/{found[0]}", folder / stream)
-    return f"{program.name}.ndjson", stream
+    return RecordedEnd(program.node, f"{program.name}.ndjson", stream, exchanges)
 
 
 def producer_besides(spec: BenchSpec, target: TargetSpec, sends: str) -> ProducerSpec:

@@ -68,18 +68,21 @@ class _Lab:
 
     def start(self, name: str, node: str, words: Sequence[str]) -> RecordedProgram:
         """Start an end with its recorder; it is ready when this returns."""
-        bench = self.experiment.bench
         argv = ["stimulus", *words, *self.stimuli.delay_words(name == "server")]
-        argv += ["--priority", str(bench.node(node).priority), "--tai-utc-s", str(self.tai_utc_s)]
-        argv += ["--timeout-ms", str(TIMEOUT_MS)]
-        if cpus := bench.spec.nodes[node].cpus:
-            argv += ["--cpu", str(cpus[0])]
-        return start_recorded(self.experiment, name, node, POINTS, argv, self.folder)
+        return start_recorded(
+            self.experiment,
+            name,
+            node,
+            POINTS,
+            argv,
+            self.folder,
+            tai_utc_s=self.tai_utc_s,
+            timeout_ms=TIMEOUT_MS,
+        )
 
     def collect(self, end: RecordedProgram, within_s: float, exchanges: str | None) -> RecordedEnd:
         """Wait for an end, fetch what it has recorded, and return its part of the evidence."""
-        answer, stream = collect_recorded(self.experiment, end, within_s, self.folder)
-        return RecordedEnd(end.node, answer, stream, exchanges)
+        return collect_recorded(self.experiment, end, within_s, exchanges, self.folder)
 
 
 def measure_legs(
