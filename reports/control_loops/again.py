@@ -28,6 +28,7 @@ AGAIN = Again(
     schemas={
         "ring.json": "benchwright.control_ring/1",
         "camera.json": "benchwright.control_camera/1",
+        "load.json": "benchwright.load/1",
     },
     loose=BOTH,
 )

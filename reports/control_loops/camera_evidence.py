@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from reports.control_loops.load import LOAD_FILE, KnownLoad
 from reports.errors import RecordError
 from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
@@ -74,6 +75,7 @@ class CameraFacts:
         warm_up: So many pictures at the beginning do not count, as `warm_up` has found.
         display: None: there is none.
         delay, wire: None: the path has no router.
+        load: Meanwhile; None: there was none.
     """
 
     target: str
@@ -91,6 +93,7 @@ class CameraFacts:
     display: RecordedEnd | None = omit_none()  # noqa: RUF009 - a field
     delay: MeasuredDelay | None = omit_none()  # noqa: RUF009 - a field
     wire: Captures | None = omit_none()  # noqa: RUF009 - a field
+    load: KnownLoad | None = omit_none()  # noqa: RUF009 - a field
     schema: str = SCHEMA
 
     @property
@@ -102,7 +105,8 @@ class CameraFacts:
     def files(self) -> tuple[str, ...]:
         """Return the names of all files beside `camera.json`, each once."""
         names = [name for each in self.ends for name in each.files]
-        return tuple(dict.fromkeys([*names, self.truth, self.places]))
+        names += [self.truth, self.places, *([LOAD_FILE] if self.load else [])]
+        return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True, eq=False)

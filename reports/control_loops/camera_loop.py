@@ -27,6 +27,7 @@ from reports.control_loops.camera_evidence import (
     read_truth,
 )
 from reports.control_loops.capability import WHOLE
+from reports.control_loops.load import AchievedLoad, read_load
 from reports.control_loops.loop import Stretch, leg_stretch, named_stretch, own_stretch, point_ns
 from reports.control_loops.warm_up import VALUES_MIN, warm_up
 from reports.control_loops.wire import PicturesOnTheWire, pictures_on_the_wire
@@ -98,6 +99,7 @@ class CameraLoop:
         waiting_ns: Of its pictures that count: from the last datagram behind the router to when the tracker
             has it whole, shape (m,).
         in_picture: Shape (pictures,): whether the target's centre was in the picture.
+        load: What a load meanwhile came to; None: there was none.
     """
 
     facts: CameraFacts
@@ -118,6 +120,7 @@ class CameraLoop:
     in_picture: NDArray[np.bool_]
     lost_events: int
     complete: bool
+    load: AchievedLoad | None = None
 
     @property
     def causality(self) -> Causality:
@@ -204,6 +207,7 @@ def load_camera_loop(folder: Path) -> CameraLoop:
         _in_picture(truth, place_q8),
         sum(each.lost for each in streams.values()),
         truth.complete,
+        read_load(folder, facts.load) if facts.load else None,
     )
 
 

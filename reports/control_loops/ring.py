@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reports.control_loops.capability import LOOP_WIRE_DELAY, WHOLE
+from reports.control_loops.load import AchievedLoad, read_load
 from reports.control_loops.loop import Stretch, leg_stretch, named_stretch, own_stretch
 from reports.control_loops.ring_evidence import RingAnswer, RingFacts, load_answer, load_ring_facts
 from reports.errors import RecordError
@@ -53,6 +54,7 @@ class Ring:
         breaks: What happened to a clock meanwhile, with its node.
         lost_events: That a ring of bw-events had no room for.
         unaccounted: Messages whose way is not known, over all hops.
+        load: What a load meanwhile came to; None: there was none.
     """
 
     facts: RingFacts
@@ -67,6 +69,7 @@ class Ring:
     breaks: tuple[tuple[str, Break], ...]
     lost_events: int
     unaccounted: int
+    load: AchievedLoad | None = None
 
     @property
     def complete(self) -> bool:
@@ -145,6 +148,7 @@ def load_ring(folder: Path) -> Ring:
         tuple((node, one) for node, time in clocks.items() for one in time.breaks),
         sum(each.lost for each in streams),
         _unaccounted(answers, streams),
+        read_load(folder, facts.load) if facts.load else None,
     )
 
 

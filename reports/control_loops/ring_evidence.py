@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from reports.control_loops.load import LOAD_FILE, KnownLoad
 from reports.errors import RecordError
 from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
@@ -52,6 +53,7 @@ class RingFacts:
         interval_us: From one message to the next.
         least_ns: Of each hop, what cables and switches take at least.
         hold: None: no node holds messages.
+        load: Meanwhile; None: there was none.
     """
 
     target: str
@@ -65,12 +67,14 @@ class RingFacts:
     tai_utc_s: int
     least_ns: tuple[int, ...]
     hold: KnownHold | None = omit_none()  # noqa: RUF009 - a field
+    load: KnownLoad | None = omit_none()  # noqa: RUF009 - a field
     schema: str = SCHEMA
 
     @property
     def files(self) -> tuple[str, ...]:
         """Return the names of all files beside `ring.json`, each once."""
-        return tuple(dict.fromkeys(name for each in self.ends for name in each.files))
+        names = [name for each in self.ends for name in each.files]
+        return tuple(dict.fromkeys([*names, *([LOAD_FILE] if self.load else [])]))
 
     @property
     def hops(self) -> int:

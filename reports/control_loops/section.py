@@ -15,6 +15,8 @@ from reports.control_loops.camera_loop import COMMANDS, PICTURES, TRACKER, Camer
 from reports.control_loops.camera_plots import figure_pictures, figure_slope
 from reports.control_loops.camera_verdict import witnesses_en
 from reports.control_loops.capability import CAPABILITY, WHOLE
+from reports.control_loops.case import Case, case_of_folder
+from reports.control_loops.load import AchievedLoad
 from reports.control_loops.loop import Stretch
 from reports.control_loops.ring import Ring, load_ring
 from reports.control_loops.ring_evidence import FOLDER, HOLD_FOLDER, NAGLE_FOLDER, RING_FILE
@@ -37,7 +39,10 @@ PICTURES_CAPTION = (
     "Each picture with a command, by events; grey crosses: by the pictures themselves, from when the target"
     " was where the command says to look, to when the motor was told."
 )
-SLOPE_CAPTION = "Against the delay that captures on both sides of the router show; lines: slopes of 2 and 1."
+SLOPE_CAPTION = (
+    "Against the delay that captures on both sides of the router show; lines: slopes of 2 and 1. Hollow:"
+    " beside a load."
+)
 STRETCHES_CAPTION = "Each stretch of the ring: median, and from 1 to 99 % of the messages."
 
 
@@ -63,7 +68,8 @@ class ControlLoopsSection(TargetView):
         ring: None: the evidence could not be read.
         held: What a node's hold came to on each stretch; empty: no node held messages.
         nagle: A ring whose small writes wait; None: there is none.
-        loops: Of camera and tracker, by the delay of the path in ms, the least first.
+        loaded: Rings beside a load.
+        loops: Of camera and tracker, idle first, the least delay first.
         problems: Why.
     """
 
@@ -71,7 +77,8 @@ class ControlLoopsSection(TargetView):
     ring: Ring | None
     held: tuple[FoundHold, ...] = ()
     nagle: Ring | None = None
-    loops: tuple[tuple[int, CameraLoop], ...] = ()
+    loaded: tuple[Ring, ...] = ()
+    loops: tuple[tuple[Case, CameraLoop], ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
@@ -90,19 +97,35 @@ class ControlLoopsSection(TargetView):
         return _rows(self.nagle) if self.nagle else []
 
     @property
+    def loaded_rows(self) -> list[tuple[AchievedLoad, list[StretchRow]]]:
+        """Return those of rings beside a load, each with what the load came to."""
+        return [(each.load, rows) for each in self.loaded if each.load and (rows := _rows(each))]
+
+    @property
+    def loads(self) -> list[tuple[Case, AchievedLoad]]:
+        """Return the loads beside camera and tracker."""
+        return [(case, found.load) for case, found in self.loops if found.load]
+
+    @property
     def camera_rows(self) -> list[CameraRow]:
-        """Return the loops of camera and tracker that have a picture, by delay."""
-        return [_camera_row(delay_ms, found) for delay_ms, found in self.loops if len(found.whole)]
+        """Return the loops of camera and tracker that have a picture, by load and delay."""
+        return [_camera_row(case, found) for case, found in self.loops if len(found.whole)]
 
     @property
     def wire_rows(self) -> list[WireRow]:
         """Return what captures show of the pictures, by delay."""
-        return [row for delay_ms, found in self.loops if (row := _wire_row(delay_ms, found)) is not None]
+        return [row for case, found in self.loops if (row := _wire_row(case, found)) is not None]
 
     @property
     def sweep_rows(self) -> list[SweepRow]:
-        """Return mean and variance against the delay of the path; empty: too few delays."""
-        return sweep_rows([found for _, found in self.loops])
+        """Return mean and variance against the delay of the path, idle and beside each load."""
+        return [row for _, loops in self._by_load() for row in sweep_rows([found for _, found in loops])]
+
+    def _by_load(self) -> list[tuple[str, list[tuple[Case, CameraLoop]]]]:
+        """Return the loops that have a picture by their load, idle first."""
+        found = [each for each in self.loops if len(each[1].whole)]
+        loads = dict.fromkeys(case.load for case, _ in found)
+        return [(load, [each for each in found if each[0].load == load]) for load in loads]
 
     @property
     def machines(self) -> int:
@@ -130,12 +153,15 @@ class ControlLoopsSection(TargetView):
         if self.ring is not None and len(self.ring.whole):
             yield figure_whole("loops-whole", self.ring), WHOLE_CAPTION
             yield figure_stretches("loops-stretches", self.ring), STRETCHES_CAPTION
-        loops = [each for each in self.loops if len(each[1].whole)]
-        if loops:
-            yield figure_pictures("loops-pictures", loops), PICTURES_CAPTION
-        measured = [found for _, found in loops if found.facts.delay and len(found.pictures)]
-        if len(measured) > 1:
-            yield figure_slope("loops-slope", measured), SLOPE_CAPTION
+        for load, loops in self._by_load():
+            name = f"loops-pictures-{load}" if load else "loops-pictures"
+            yield figure_pictures(name, loops), PICTURES_CAPTION
+        sweeps = [
+            [found for _, found in loops if found.facts.delay and len(found.pictures)]
+            for _, loops in self._by_load()
+        ]
+        if sweeps and len(sweeps[0]) > 1:
+            yield figure_slope("loops-slope", sweeps), SLOPE_CAPTION
 
 
 def _rows(ring: Ring) -> list[StretchRow]:
@@ -175,7 +201,7 @@ class CameraRow:
         en: E_n of both witnesses; NaN: one says nothing.
     """
 
-    delay_ms: int
+    case: Case
     found: CameraLoop
     medians_ns: tuple[int | None, ...]
     mean_ns: float
@@ -192,7 +218,7 @@ class CameraRow:
 class WireRow:
     """What the table shows of pictures on the wire at a delay of the path; times in ns."""
 
-    delay_ms: int
+    case: Case
     datagrams: int
     mean_ns: float
     deviation_ns: float
@@ -201,13 +227,13 @@ class WireRow:
     ratio: float
 
 
-def _wire_row(delay_ms: int, found: CameraLoop) -> WireRow | None:
+def _wire_row(case: Case, found: CameraLoop) -> WireRow | None:
     wire = found.wire
     if wire is None or not wire.inside_ns.size or not found.waiting_ns.size or not len(found.pictures):
         return None
     mean_ns = float(np.mean(wire.inside_ns))
     return WireRow(
-        delay_ms,
+        case,
         wire.inside_ns.size,
         mean_ns,
         float(np.std(wire.inside_ns)),
@@ -217,13 +243,13 @@ def _wire_row(delay_ms: int, found: CameraLoop) -> WireRow | None:
     )
 
 
-def _camera_row(delay_ms: int, found: CameraLoop) -> CameraRow:
+def _camera_row(case: Case, found: CameraLoop) -> CameraRow:
     every = [found.whole, *(each for each in found.stretches if each.name in PARTS)]
     medians = tuple(quantile_ns(each.time_ns, 0.5) if len(each) else None for each in every)
     en, difference_ns, u_ns, _ = witnesses_en(found)
     times_ns = found.whole.time_ns
     return CameraRow(
-        delay_ms,
+        case,
         found,
         medians,
         float(np.mean(times_ns)),
@@ -241,8 +267,8 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
     """Return the section of a target; None: nothing was measured."""
     folder = measured.evidence(FOLDER)
     judged = tuple(each for each in measured.records if each.quantity in CAPABILITY.quantities)
-    places = sorted((folder / CAMERA_FOLDER).glob(f"*-ms/{CAMERA_FILE}"), key=_delay_ms)
-    if not judged and not (folder / RING_FILE).exists() and not places:
+    cases = _cases(folder / CAMERA_FOLDER, CAMERA_FILE)
+    if not judged and not (folder / RING_FILE).exists() and not cases:
         return None
     problems: list[str] = []
 
@@ -253,7 +279,7 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
             problems.append(str(error))
             return None
 
-    ring = read(folder) if (folder / RING_FILE).exists() or not places else None
+    ring = read(folder) if (folder / RING_FILE).exists() or not cases else None
     held: tuple[FoundHold, ...] = ()
     if (folder / HOLD_FOLDER / RING_FILE).exists() and (holding := read(folder / HOLD_FOLDER)):
         try:
@@ -262,19 +288,22 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
             problems.append(str(error))
     has_nagle = (folder / NAGLE_FOLDER / RING_FILE).exists()
     nagle = read(folder / NAGLE_FOLDER) if has_nagle else None
-    loops: list[tuple[int, CameraLoop]] = []
-    for place in places:
+    every = (read(folder / case.folder) for case in _cases(folder, RING_FILE))
+    loaded = tuple(each for each in every if each is not None)
+    loops: list[tuple[Case, CameraLoop]] = []
+    for case in cases:
+        place = folder / CAMERA_FOLDER / case.folder
         try:
-            loops.append((_delay_ms(place), measured.once(load_camera_loop, place.parent)))
+            loops.append((case, measured.once(load_camera_loop, place)))
         except ReportError as error:
-            problems.append(f"{place.parent.name}: {error}")
-    return ControlLoopsSection(judged, ring, held, nagle, tuple(loops), tuple(problems))
+            problems.append(f"{place.name}: {error}")
+    return ControlLoopsSection(judged, ring, held, nagle, loaded, tuple(loops), tuple(problems))
 
 
-def _delay_ms(place: Path) -> int:
-    """Return the delay that the name of a folder tells; -1: none."""
-    text = place.parent.name.removesuffix("-ms")
-    return int(text) if text.isdecimal() else -1
+def _cases(folder: Path, file: str) -> list[Case]:
+    """Return the cases that folders with a file tell by their names, idle first, the least delay first."""
+    found = (case_of_folder(place.parent.name) for place in folder.glob(f"*/{file}"))
+    return sorted((each for each in found if each is not None), key=lambda each: (each.load, each.delay_us))
 
 
 SECTION = Section(

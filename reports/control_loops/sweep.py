@@ -75,7 +75,10 @@ def sweep_rows(loops: Sequence[CameraLoop]) -> list[SweepRow]:
                 ("mean", "ms", mean_points(delay_ms, u_ms, series)),
                 ("variance", "ms²", variance_points(delay_ms, u_ms, series)),
             ]
-            found += [SweepRow(f"{of}, {name}", unit, needed_degree(points)) for name, unit, points in rows]
+            load = f" under {measured[0].load.kind} load" if measured[0].load else ""
+            found += [
+                SweepRow(f"{of}{load}, {name}", unit, needed_degree(points)) for name, unit, points in rows
+            ]
         except ReportError:
             continue
     return found

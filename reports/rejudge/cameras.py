@@ -23,6 +23,7 @@ from reports.rejudge.each import judge_evidence
 from reports.rejudge.placed_stream import NS_PER_S, PlacedStream, read_placed
 from reports.rejudge.quantiles import SHARES, SLACK_NS, quantile, quantile_problems
 from reports.rejudge.rule import outcome_of, outcome_problems
+from reports.rejudge.under_load import load_problems, split_load
 
 Json = Mapping[str, Any]
 Ns = dict[int, int]
@@ -137,7 +138,8 @@ def _own(found: Evidence, name: str) -> Ns:
 
 def _axis(record: Record, facts: Json) -> str:
     [axis] = record["subject"]["axes"]
-    found = AXIS.fullmatch(axis["value"])
+    name, _ = split_load(axis["value"])
+    found = AXIS.fullmatch(name)
     if axis["axis"] != "stretch" or found is None:
         raise ValueError(f"its axis is {axis}")
     asked_us = facts["delay"]["asked_us"] if "delay" in facts else 0
@@ -293,7 +295,7 @@ def _slope(read: Callable[[Path], Evidence], record: Record, found: Evidence) ->
     points: list[tuple[float, float]] = []
     for other in sorted(found.file.parent.parent.glob(f"*/{DOCUMENT}")):
         each = read(other)
-        if "delay" in each.facts and (whole := _own(each, "whole")):
+        if "load" not in each.facts and "delay" in each.facts and (whole := _own(each, "whole")):
             delay = each.facts["delay"]
             middle = quantile(list(whole.values()), SHARES["median"])
             points.append(((delay["there_us"] + delay["back_us"]) / 2, middle / 1000))
@@ -320,6 +322,7 @@ def _facts(record: Record, found: Evidence) -> Iterator[str]:
     for name in (*files, facts["truth"], facts["places"]):
         if name and name not in named:
             yield f"{name} is not among its evidence"
+    yield from load_problems(record, facts, found.file.parent)
     times = [picture["captured_ns"] for picture in found.pictures]
     if times != [at for at, _, _ in found.places]:
         yield f"{facts['places']} is not of the pictures of {facts['truth']}"

@@ -23,6 +23,7 @@ from reports.rejudge.placed_stream import NS_PER_S, read_placed
 from reports.rejudge.quantiles import SLACK_NS, quantile_problems
 from reports.rejudge.rule import outcome_of, outcome_problems
 from reports.rejudge.turns import Error, middle_ns, turn_error, turn_problems
+from reports.rejudge.under_load import load_problems, split_load
 
 Json = Mapping[str, Any]
 Ns = dict[int, int]
@@ -80,11 +81,12 @@ class Evidence:
 
     facts: Json
     programs: list[Program]
+    folder: Path
 
 
 def _read(file: Path) -> Evidence:
     facts: Json = json.loads(file.read_text("utf-8"))
-    return Evidence(facts, [_program(facts, end, file.parent) for end in facts["ends"]])
+    return Evidence(facts, [_program(facts, end, file.parent) for end in facts["ends"]], file.parent)
 
 
 def _program(facts: Json, end: Json, folder: Path) -> Program:
@@ -165,7 +167,8 @@ def _stretch(record: Record, found: Evidence) -> Iterator[str]:
     if facts.get("hold"):
         yield f"in {DOCUMENT} a node held messages"
     [axis] = record["subject"]["axes"]
-    way = _times(record["quantity"], axis["value"], programs) if axis["axis"] == "stretch" else None
+    name, _ = split_load(axis["value"])
+    way = _times(record["quantity"], name, programs) if axis["axis"] == "stretch" else None
     if way is None:
         yield f"its axis is {axis}"
         return
@@ -284,6 +287,7 @@ def _facts(record: Record, found: Evidence) -> Iterator[str]:
         for name in (end["answer"], end["events"], end.get("exchanges")):
             if name and name not in named:
                 yield f"{name} is not among its evidence"
+    yield from load_problems(record, facts, found.folder)
     roles = [each.answer["role"] for each in programs]
     if roles != ["source", *["node"] * (len(programs) - 2), "sink"]:
         yield f"the programs are {', '.join(roles)}"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -29,6 +28,8 @@ from reports.control_loops.camera_verdict import (
     witnesses_en,
 )
 from reports.control_loops.capability import DELAYS, OUT_OF_PICTURE, STRETCH, WHOLE
+from reports.control_loops.case import Case, case_of_stretch
+from reports.control_loops.load import read_load
 from reports.control_loops.ring_evidence import FOLDER
 from reports.control_loops.stretch_verdict import stretch_measurement, stretch_uncertainty
 from reports.errors import ReportError
@@ -36,10 +37,12 @@ from reports.record.context import Context
 from reports.record.measurement import AxisValue, Measurement, NumberedCondition
 from reports.requirements import Requirement
 from reports.run.current import judges
+from reports.run.robot_variable import robot_variable
 from reports.timeline.leg import quantile_ns
 from reports.units import format_value
 from resources.control_loops.camera_path import camera_path
 from resources.control_loops.camera_trial import CameraRun, measure_camera
+from resources.control_loops.loads import IDLE, LOADS
 from resources.control_loops.settings import CAMERA_TIMES, camera_times
 from resources.keywords.bench import bench_library, say
 from resources.keywords.judged import keep, require_passed, running_test
@@ -51,12 +54,6 @@ from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 
 JUDGING = "Loops Of The Camera Should Be Within Their Limits"
-AT = re.compile(r"(.+) at (\d+) ms")
-
-
-def at(stretch: str, delay_ms: int) -> str:
-    """Return a stretch of the loop at a delay, as records and requirements name it."""
-    return f"{stretch} at {delay_ms} ms"
 
 
 @library(scope="SUITE", version="1", listener="SELF")
@@ -77,12 +74,13 @@ class ControlLoopsCameraLibrary(RequirementScope):
         self._path = present(requirements)
         self._profile = ""
         self._folder = Path()
-        self._loops: dict[int, CameraLoop] = {}
+        self._loops: dict[Case, CameraLoop] = {}
 
     def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that a suite that judges loops asks every requirement on one of the file."""
         if JUDGING in named:
-            yield self._path, [each.id for each in self._requirements()]
+            profile = robot_variable("PROFILE")
+            yield self._path, [each.id for each in self._requirements(profile)]
 
     @keyword
     def let_the_tracker_follow_the_target(
@@ -90,7 +88,8 @@ class ControlLoopsCameraLibrary(RequirementScope):
     ) -> None:
         """Let a tracker follow a target of constant speed, once at each of the profile's delays of the path.
 
-        A bench without a router has the first delay alone, which is 0.
+        Beside each load of the profile all of them come once more. A bench without a router has the first
+        delay alone, which is 0.
 
         Args:
             target: Name of the target under `benchwright.targets` of the bench file: the camera is there.
@@ -109,28 +108,34 @@ class ControlLoopsCameraLibrary(RequirementScope):
             except CapabilityError as error:
                 say(f"no delay is put into the path: {error}")
                 path = None
-            for delay_ms in times.delays_ms if path else (0,):
-                folder = self._folder / f"{delay_ms}-ms"
+            for case in times.cases:
+                folder = self._folder / case.folder
                 if path:
-                    path.set(delay_ms * 1000)
-                measured = measure_camera(bench, spec, run, folder, path).delay
+                    path.set(case.delay_us)
+                elif case.delay_us:
+                    continue
+                loaded = replace(run, load=case.load, load_mbit=times.load_mbit)
+                measured = measure_camera(bench, spec, loaded, folder, path).delay
                 if measured:
                     there, back, u = (
                         f"{us / 1000:.2f}" for us in (measured.there_us, measured.back_us, measured.u_us)
                     )
-                    say(f"{delay_ms} ms asked each way: {there} ms there, {back} ms back, U = {u} ms")
-                self._loops[delay_ms] = self._read(folder)
-                self._say(delay_ms)
+                    asked = f"{case.delay_ms} ms asked each way"
+                    say(f"{asked}: {there} ms there, {back} ms back, U = {u} ms")
+                self._loops[case] = self._read(folder)
+                self._say(case)
 
-    def _say(self, delay_ms: int) -> None:
-        found = self._loops[delay_ms]
+    def _say(self, case: Case) -> None:
+        found = self._loops[case]
+        if found.load:
+            say(f"  {found.load.kind} load on {found.load.node}: {found.load.words}")
         for each in found.stretches:
             if len(each):
                 median, u = (
                     format_value(ns, "ns")
                     for ns in (quantile_ns(each.time_ns, 0.5), stretch_uncertainty(each, "median").expanded)
                 )
-                say(f"  {at(each.name, delay_ms)}: median {median}, U = {u}, of {len(each)} pictures")
+                say(f"  {case.stretch(each.name)}: median {median}, U = {u}, of {len(each)} pictures")
         for reason, count in found.reasons.items():
             say(f"  {count} pictures without a loop delay: {reason}")
         en, difference_ns, u_ns, _ = witnesses_en(found)
@@ -142,42 +147,35 @@ class ControlLoopsCameraLibrary(RequirementScope):
     def loops_of_the_camera_should_be_within_their_limits(self) -> None:
         """Judge each stretch, and how often the target is out of the picture, by the file's requirements.
 
-        A requirement names the delay of the path, as in `stretch = "whole at 50 ms"`; one of a delay that the
-        profile does not have is left unset.
+        A requirement names the delay of the path, as in `stretch = "whole at 50 ms"`, and the load if there
+        is one, `whole at 50 ms under network load`; one of what the profile does not have is not selected.
         """
-        requirements = self._requirements()
+        self._every_has_one()
+        requirements = self._requirements(self._profile)
         judges(*(each.id for each in requirements))
-        records = [record for each in requirements if (record := self._judged(each)) is not None]
+        records = [self._judged(each) for each in requirements]
         keep(records)
         require_passed(records)
 
     @keyword
     def nothing_of_the_loop_should_come_before_it_was_sent(self) -> None:
         """Check the bench: beyond the clocks' bounds no picture or command may arrive before it left."""
-        self._check(ORDER_CHECK, order_measurement)
+        self._check(_one(order_measurement), "none", ORDER_CHECK)
 
     @keyword
     def parts_of_the_loop_should_add_up_to_the_whole(self) -> None:
         """Check the bench: the camera's own counter has measured the whole, which the three parts come to."""
-        self._every_has_one()
-        judges(*(name(each, delay) for delay in self._loops for each in (OUTSIDE_CHECK, U_CHECK)))
-        records = [
-            record
-            for delay_ms, found in self._loops.items()
-            for record in named(sum_measurements(found, self._context(delay_ms)), delay_ms)
-        ]
-        keep(records, "they do")
-        require_passed(records)
+        self._check(sum_measurements, "they do", OUTSIDE_CHECK, U_CHECK)
 
     @keyword
     def every_picture_should_be_accounted_for(self) -> None:
         """Check the bench: each picture has one loop delay, or one reason why it has none."""
-        self._check(ACCOUNT_CHECK, account_measurement)
+        self._check(_one(account_measurement), "none", ACCOUNT_CHECK)
 
     @keyword
     def pictures_should_tell_the_same_delay(self) -> None:
         """Check the bench: by the pictures the loop takes as long as by events, E_n is at most 1."""
-        self._check(WITNESS_CHECK, witness_measurement)
+        self._check(_one(witness_measurement), "none", WITNESS_CHECK)
 
     @keyword
     def the_loop_should_have_the_delay_of_the_path_twice(self) -> None:
@@ -186,40 +184,40 @@ class ControlLoopsCameraLibrary(RequirementScope):
         A bench without a router has no slope: the check is skipped.
         """
         self._every_has_one()
-        if len(self._loops) < len(("least", "most")):
+        idle = {case.delay_us: case for case in self._loops if not case.load}
+        if len(idle) < len(("least", "most")):
             raise CapabilityError("the path has one delay alone")
         judges(SLOPE_CHECK)
-        records = [slope_measurement(list(self._loops.values()), self._context(max(self._loops)))]
+        loops = [self._loops[case] for case in idle.values()]
+        records = [slope_measurement(loops, self._context(idle[max(idle)]))]
         keep(records, "it has")
         require_passed(records)
 
-    def _check(self, check: str, judge: Callable[[CameraLoop, Context], Measurement]) -> None:
+    def _check(
+        self, judge: Callable[[CameraLoop, Context], Iterable[Measurement]], passed: str, *checks: str
+    ) -> None:
+        """Judge every loop by checks of the bench."""
         self._every_has_one()
-        judges(*(name(check, delay) for delay in self._loops))
+        judges(*(case.check(check) for case in self._loops for check in checks))
         records = [
-            record
-            for delay_ms, found in self._loops.items()
-            for record in named([judge(found, self._context(delay_ms))], delay_ms)
+            replace(record, requirement=case.check(record.requirement))
+            for case, found in self._loops.items()
+            for record in judge(found, self._context(case))
         ]
-        keep(records, "none")
+        keep(records, passed)
         require_passed(records)
 
     def _every_has_one(self) -> None:
         if not self._loops:
             raise MeasurementError("nothing was followed: call `Let The Tracker Follow The Target` first")
 
-    def _judged(self, requirement: Requirement) -> Measurement | None:
-        self._every_has_one()
-        found = AT.fullmatch(requirement.of)
-        if found is None:
-            raise ConfigError(
-                f"{self._path}: {requirement.id}.stretch: {requirement.of!r}; needed: such as"
-                " 'whole at 50 ms'"
+    def _judged(self, requirement: Requirement) -> Measurement:
+        stretch, case = case_of_stretch(requirement.of)
+        if case not in self._loops:
+            raise CapabilityError(
+                f"{requirement.id}: {requirement.of}: the bench has no router for its delay"
             )
-        stretch, delay_ms = found[1], int(found[2])
-        if delay_ms not in self._loops:
-            return None
-        loop, context = self._loops[delay_ms], self._context(delay_ms, stretch)
+        loop, context = self._loops[case], self._context(case, stretch)
         if requirement.quantity == OUT_OF_PICTURE:
             return in_picture_measurement(loop, requirement, context)
         try:
@@ -227,8 +225,24 @@ class ControlLoopsCameraLibrary(RequirementScope):
         except ReportError as error:
             raise MeasurementError(f"{requirement.id}: {error}") from error
 
-    def _requirements(self) -> tuple[Requirement, ...]:
-        return load_requirements_file(self._path, *DELAYS, OUT_OF_PICTURE).requirements
+    def _requirements(self, profile: Profile | str) -> list[Requirement]:
+        """Return the requirements of the file but those of what a profile does not have.
+
+        Raises:
+            ConfigError: A requirement names no delay, or another load than there is.
+        """
+        cases = times_of(profile, CAMERA_TIMES, camera_times).cases
+        found: list[Requirement] = []
+        for each in load_requirements_file(self._path, *DELAYS, OUT_OF_PICTURE).requirements:
+            _, case = case_of_stretch(each.of)
+            if case.delay_ms is None or case.load not in ("", *LOADS):
+                raise ConfigError(
+                    f"{self._path}: {each.id}.stretch: {each.of!r}; needed: such as 'whole at 50 ms', or"
+                    f" 'whole at 50 ms under LOAD load' with {' or '.join(LOADS)}"
+                )
+            if case in cases:
+                found.append(each)
+        return found
 
     @staticmethod
     def _read(folder: Path) -> CameraLoop:
@@ -237,31 +251,30 @@ class ControlLoopsCameraLibrary(RequirementScope):
         except ReportError as error:
             raise MeasurementError(str(error)) from error
 
-    def _context(self, delay_ms: int, stretch: str = WHOLE) -> Context:
+    def _context(self, case: Case, stretch: str = WHOLE) -> Context:
         run, bench = current_run(), bench_library().bench.spec
-        folder = self._folder / f"{delay_ms}-ms"
+        folder = self._folder / case.folder
         facts = load_camera_facts(folder)
-        numbers = [NumberedCondition("delay_asked_us", delay_ms * 1000)]
+        numbers = {"delay_asked_us": case.delay_us}
         if facts.delay:
-            numbers += [
-                NumberedCondition("delay_there_us", round(facts.delay.there_us)),
-                NumberedCondition("delay_back_us", round(facts.delay.back_us)),
-            ]
+            numbers["delay_there_us"] = round(facts.delay.there_us)
+            numbers["delay_back_us"] = round(facts.delay.back_us)
+        numbers |= read_load(folder, facts.load).numbers if facts.load else {}
         return Context(
             run_id=run.run_id,
             test=running_test(),
-            subject=Subject(bench.name, facts.target, axes=(AxisValue(STRETCH, at(stretch, delay_ms)),)),
-            conditions=Conditions(self._profile, numbers=tuple(numbers)),
+            subject=Subject(bench.name, facts.target, axes=(AxisValue(STRETCH, case.stretch(stretch)),)),
+            conditions=Conditions(
+                self._profile,
+                load=case.load or IDLE,
+                numbers=tuple(NumberedCondition(*each) for each in numbers.items()),
+            ),
             simulated=bench.simulated,
             evidence=tuple(run.evidence(folder / each) for each in (CAMERA_FILE, *facts.files)),
         )
 
 
-def name(check: str, delay_ms: int) -> str:
-    """Return the name of a check at a delay."""
-    return f"{check}-{delay_ms}"
-
-
-def named(records: Iterable[Measurement], delay_ms: int) -> list[Measurement]:
-    """Return records of checks at a delay, each by its name there."""
-    return [replace(each, requirement=name(each.requirement, delay_ms)) for each in records]
+def _one(
+    judge: Callable[[CameraLoop, Context], Measurement],
+) -> Callable[[CameraLoop, Context], Iterable[Measurement]]:
+    return lambda found, context: [judge(found, context)]

@@ -21,6 +21,7 @@ from reports.paths.condition import Condition
 from reports.paths.datagrams import Integers
 from reports.paths.delay import delay_condition
 from resources.control_loops.ring_trial import TOOL, ring_nodes
+from resources.loads.kinds import PORT as LOAD_PORT
 from resources.tools.capture import capture_file
 from resources.tools.experiment import Experiment
 from resources.tools.path_capture import PathEnds, captured_path
@@ -62,9 +63,12 @@ class CameraPath:
         self.delay_us = delay_us
 
     def captured(self, folder: Path) -> AbstractContextManager[object]:
-        """Capture both sides of the router while the context lasts, and what is under way at its end."""
+        """Capture both sides of the router while the context lasts, and what is under way at its end.
+
+        But the bulk data of a load, which would fill a disk.
+        """
         ports = [port_of(self.bench.spec, node) for node, _ in (self.camera, self.tracker)]
-        return captured_path(self.bench, ports[0], ports[1], folder)
+        return captured_path(self.bench, ports[0], ports[1], folder, LOAD_PORT)
 
     def start_probes(self, lab: Experiment, seconds: float, folder: Path) -> list[Job]:
         """Start datagrams both ways, for so long; they end by themselves."""
@@ -84,7 +88,7 @@ class CameraPath:
             MeasurementError: A capture does not show what was sent.
         """
         inside = self._inside_ns(folder)
-        if not self.delay_us:
+        if not self.without_ns and not self.delay_us:
             self.without_ns = inside
         if not self.without_ns:
             raise MeasurementError("the path without delay was not measured first")

@@ -8,6 +8,7 @@ its sides. The clocks are asked all the while on the control network, which the 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -25,7 +26,8 @@ from reports.errors import ReportError
 from reports.timeline.recorded_end import RecordedEnd
 from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.control_loops.camera_path import CameraPath, camera_nodes
-from resources.control_loops.ring_trial import TOOL
+from resources.control_loops.loads import end_load, load_of_loop, start_load
+from resources.control_loops.ring_trial import STARTING_S, TOOL
 from resources.timeline.clocks_asked import ENDING_S, ask_clocks
 from resources.timeline.recorded_program import RecordedProgram, collect_recorded, start_recorded
 from resources.timeline.stimulus_trial import WITNESS_MAX_MS, least_way_ns
@@ -54,6 +56,8 @@ class CameraRun:
         reversed: It obeys the wrong way round.
         motor_delay_ms: From the receipt of a command to when the motor is told.
         seed: Of world and path.
+        load: Kind of the load meanwhile; empty: none.
+        load_mbit: Of a network's, in Mbit/s of payload.
     """
 
     pictures: int
@@ -65,6 +69,8 @@ class CameraRun:
     reversed: bool = False
     motor_delay_ms: int = 0
     seed: int = 1
+    load: str = ""
+    load_mbit: int = 0
 
     @property
     def camera_words(self) -> list[str]:
@@ -99,11 +105,17 @@ def measure_camera(
     """
     folder.mkdir(parents=True, exist_ok=True)
     spec = bench.spec
-    (camera, camera_address), (tracker, _), (display, display_address) = places = camera_nodes(spec, target)
+    (camera, camera_address), (tracker, tracker_address), (display, display_address) = places = camera_nodes(
+        spec, target
+    )
     nodes = [node for node, _ in places]
     bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
     tai_utc_s = common_tai_utc_s(bench, nodes, folder)
     within_s = run.pictures / run.pictures_per_s + SLACK_S
+    what = None
+    if run.load:
+        way = (camera, camera_address), (tracker, tracker_address)
+        what = load_of_loop(run.load, math.ceil(within_s) + STARTING_S, camera, way, run.load_mbit)
     truth = f"{bench.node(camera).fresh_folder('camera-truth')}/{TRUTH}"
     pictures, commands = (f"{camera_address}:{port}" for port in (PICTURES_PORT, COMMANDS_PORT))
     shown = f"{display_address}:{DISPLAY_PORT}"
@@ -113,6 +125,7 @@ def measure_camera(
         experiment = stack.enter_context(Experiment(bench))
         asked = ask_clocks(experiment, nodes, folder)
         add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
+        load = start_load(bench, experiment, what, folder)
         lab = _Lab(experiment, tai_utc_s, folder)
         begun = [
             lab.start("display", display, ["--listen", shown]),
@@ -139,6 +152,7 @@ def measure_camera(
             ends[program.name] = collect_recorded(experiment, program, within_s, exchanges, folder)
         for probe in probes:
             experiment.collect(probe, within_s).require_done()
+        known = end_load(load, folder)
         asked.end()
     bench.node(camera).get(truth, folder / TRUTH)
     _where(bench, folder)
@@ -160,6 +174,7 @@ def measure_camera(
         display=ends["display"],
         delay=path.measured(folder / PATH_FOLDER) if path else None,
         wire=path.captures(camera_address, PICTURES_PORT) if path else None,
+        load=known,
     )
     write_camera(folder, found)
     try:

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from hw.errors import MeasurementError
+from hw.errors import ConfigError, MeasurementError
 from reports import Conditions, Subject, current_run
 from reports.control_loops.capability import DELAYS, STRETCH
+from reports.control_loops.case import Case, case_of_stretch
+from reports.control_loops.load import read_load
 from reports.control_loops.ring import Ring, load_ring
 from reports.control_loops.ring_evidence import (
     FOLDER,
@@ -39,7 +41,9 @@ from reports.record.context import Context
 from reports.record.measurement import AxisValue, Measurement, NumberedCondition
 from reports.requirements import Requirement
 from reports.run.current import judges
+from reports.run.robot_variable import robot_variable
 from reports.units import format_value
+from resources.control_loops.loads import IDLE, LOADS
 from resources.control_loops.ring_trial import RingMessages, measure_ring
 from resources.control_loops.settings import TIMES, ring_times
 from resources.keywords.bench import bench_library, say
@@ -73,19 +77,20 @@ class ControlLoopsLibrary(RequirementScope):
         self._path = present(requirements)
         self._profile = ""
         self._folder = Path()
-        self._ring: Ring | None = None
+        self._rings: dict[Case, Ring] = {}
 
     def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
         """Say that a suite that judges stretches asks every requirement on one of the file."""
         if JUDGING in named:
-            yield self._path, [each.id for each in self._requirements()]
+            profile = robot_variable("PROFILE")
+            yield self._path, [each.id for each in self._requirements(profile)]
 
     @keyword
     def send_messages_round_the_ring(self, target: str, profile: Profile) -> None:
         """Send messages from the target over three producers and back to it, and record every program.
 
         Then some more, of which one node holds those of each second turn; where the profile asks for
-        it some whose small writes wait for what was written before.
+        it some beside each of its loads, and some whose small writes wait for what was written before.
 
         Args:
             target: Name of the target under `benchwright.targets` of the bench file.
@@ -107,22 +112,36 @@ class ControlLoopsLibrary(RequirementScope):
             say(f"{times.nagle_count} messages whose small writes wait for what was written before")
             slow = replace(messages, count=times.nagle_count, nagle=True)
             measure_ring(bench, spec, slow, self._folder / NAGLE_FOLDER)
-        self._ring = self._read(self._folder)
-        for each in self._ring.stretches:
+        for case in times.cases:
+            if case.load:
+                say(f"{times.load_count} messages {case.words}")
+                beside = replace(messages, count=times.load_count, load=case.load, load_mbit=times.load_mbit)
+                measure_ring(bench, spec, beside, self._folder / case.folder)
+            self._rings[case] = self._read(self._folder / case.folder)
+            self._say(case)
+
+    def _say(self, case: Case) -> None:
+        ring = self._rings[case]
+        if ring.load:
+            say(f"{ring.load.kind} load on {ring.load.node}: {ring.load.words}")
+        for each in ring.stretches:
             if len(each):
                 median, u = (
                     format_value(ns, "ns")
                     for ns in (int(np.median(each.time_ns)), stretch_uncertainty(each, "median").expanded)
                 )
-                say(f"{each.name}: median {median}, U = {u}, of {len(each)} messages")
+                say(f"{case.stretch(each.name)}: median {median}, U = {u}, of {len(each)} messages")
 
     @keyword
     def stretches_should_be_within_their_limits(self) -> None:
         """Judge each stretch by every requirement of the file.
 
-        Fails unless all outcomes are `pass`; the message begins with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
+        A requirement beside a load names it, as in `stretch = "whole under network load"`; one of a load that
+        the profile does not have is not selected. Fails unless all outcomes are `pass`; the message begins
+        with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
         """
-        requirements = self._requirements()
+        self._require_sent()
+        requirements = self._requirements(self._profile)
         judges(*(each.id for each in requirements))
         records = [self._judged(each) for each in requirements]
         keep(records)
@@ -131,8 +150,7 @@ class ControlLoopsLibrary(RequirementScope):
     @keyword
     def no_message_should_be_read_before_it_was_written(self) -> None:
         """Check the bench: beyond the bounds of the clocks no message may arrive before it left."""
-        judges(ORDER_CHECK)
-        self._check([order_measurement(self._found, self._context())], "none")
+        self._check_each(lambda ring, context: [order_measurement(ring, context)], "none", ORDER_CHECK)
 
     @keyword
     def the_whole_should_be_what_one_counter_says(self) -> None:
@@ -141,14 +159,12 @@ class ControlLoopsLibrary(RequirementScope):
         The whole of no message may differ by more than the bounds of both places, and of at most 5 % by more
         than U.
         """
-        judges(OUTSIDE_CHECK, U_CHECK)
-        self._check(list(whole_measurements(self._found, self._context())), "they agree")
+        self._check_each(whole_measurements, "they agree", OUTSIDE_CHECK, U_CHECK)
 
     @keyword
     def every_message_should_be_accounted_for(self) -> None:
         """Check the bench: on each hop each message was read once, or its reader says that it is missing."""
-        judges(ACCOUNT_CHECK)
-        self._check([account_measurement(self._found, self._context())], "all are")
+        self._check_each(lambda ring, context: [account_measurement(ring, context)], "all are", ACCOUNT_CHECK)
 
     @keyword
     def held_messages_should_appear_in_their_own_stretch(self) -> None:
@@ -168,28 +184,54 @@ class ControlLoopsLibrary(RequirementScope):
                 for ns in (each.put_ns, each.later.found_ns, 2 * each.later.standard_ns)
             )
             say(f"{each.stretch}: put in {put}, found {later}, U = {u}")
-        context = self._context(f"node {HOLDING_NODE}", HOLD_FOLDER)
-        self._check([hold_measurement(found, context)], "it appears where it was put")
+        records = [hold_measurement(found, self._context(f"node {HOLDING_NODE}", HOLD_FOLDER))]
+        keep(records, "it appears where it was put")
+        require_passed(records)
 
-    @staticmethod
-    def _check(records: list[Measurement], passed: str) -> None:
+    def _check_each(
+        self, judge: Callable[[Ring, Context], Iterable[Measurement]], passed: str, *checks: str
+    ) -> None:
+        """Judge every ring by checks of the bench."""
+        self._require_sent()
+        judges(*(case.check(check) for case in self._rings for check in checks))
+        records = [
+            replace(record, requirement=case.check(record.requirement))
+            for case, ring in self._rings.items()
+            for record in judge(ring, self._context(part=case.folder))
+        ]
         keep(records, passed)
         require_passed(records)
 
     def _judged(self, requirement: Requirement) -> Measurement:
+        name, case = case_of_stretch(requirement.of)
+        context = self._context(requirement.of, case.folder)
         try:
-            return stretch_measurement(self._found, requirement, self._context(requirement.of))
+            return stretch_measurement(self._rings[case], requirement, context, name)
         except ReportError as error:
             raise MeasurementError(f"{requirement.id}: {error}") from error
 
-    def _requirements(self) -> tuple[Requirement, ...]:
-        return load_requirements_file(self._path, *DELAYS).requirements
+    def _requirements(self, profile: Profile | str) -> list[Requirement]:
+        """Return the requirements of the file but those of a load that a profile does not have.
 
-    @property
-    def _found(self) -> Ring:
-        if self._ring is None:
+        Raises:
+            ConfigError: A requirement names something else.
+        """
+        cases = times_of(profile, TIMES, ring_times).cases
+        found: list[Requirement] = []
+        for each in load_requirements_file(self._path, *DELAYS).requirements:
+            _, case = case_of_stretch(each.of)
+            if case.delay_ms is not None or case.load not in ("", *LOADS):
+                loads = ", ".join(f"under {load} load" for load in LOADS)
+                raise ConfigError(
+                    f"{self._path}: {each.id}.stretch: {each.of!r}; behind the stretch nothing, or {loads}"
+                )
+            if case in cases:
+                found.append(each)
+        return found
+
+    def _require_sent(self) -> None:
+        if not self._rings:
             raise MeasurementError("nothing was sent: call `Send Messages Round The Ring` first")
-        return self._ring
 
     @staticmethod
     def _read(folder: Path) -> Ring:
@@ -201,17 +243,19 @@ class ControlLoopsLibrary(RequirementScope):
     def _context(self, stretch: str = "", part: str = "") -> Context:
         run, bench, folder = current_run(), bench_library().bench.spec, self._folder / part
         facts = load_ring_facts(folder)
-        numbers = (
-            NumberedCondition("size_bytes", facts.size_bytes),
-            NumberedCondition("writes", facts.writes),
-        )
+        numbers = {"size_bytes": facts.size_bytes, "writes": facts.writes}
+        numbers |= read_load(folder, facts.load).numbers if facts.load else {}
         return Context(
             run_id=run.run_id,
             test=running_test(),
             subject=Subject(
                 bench.name, facts.target, axes=(AxisValue(STRETCH, stretch),) if stretch else None
             ),
-            conditions=Conditions(self._profile, numbers=numbers),
+            conditions=Conditions(
+                self._profile,
+                load=facts.load.kind if facts.load else IDLE,
+                numbers=tuple(NumberedCondition(*each) for each in numbers.items()),
+            ),
             simulated=bench.simulated,
             evidence=tuple(run.evidence(folder / name) for name in (RING_FILE, *facts.files)),
         )

@@ -6,6 +6,7 @@ The clock of each machine is asked all the while by the node of the reference cl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +17,7 @@ from hw.errors import CapabilityError
 from hw.open_bench import OpenBench
 from reports.control_loops.ring_evidence import KnownHold, RingFacts, write_ring
 from resources.clock_sync.tai_utc import common_tai_utc_s
+from resources.control_loops.loads import end_load, load_of_loop, start_load
 from resources.timeline.clocks_asked import ENDING_S, ask_clocks
 from resources.timeline.recorded_program import RecordedProgram, collect_recorded, start_recorded
 from resources.timeline.stimulus_trial import WITNESS_MAX_MS, least_way_ns
@@ -27,6 +29,8 @@ POINTS = ("ring",)
 FIRST_PORT = 9650
 NODES = 3
 """Between source and sink: four machines, as in the paper (3.3)."""
+STARTING_S = 60
+"""How long programs may take until the first message, beside a load that began before them."""
 TIMEOUT_MS = 20_000
 """How long a program waits for its neighbours: a machine may be away."""
 
@@ -42,6 +46,8 @@ class RingMessages:
         udp: As datagrams; else over TCP.
         kernel_stamps: The kernels stamp coming and going, where they can.
         nodes: Programs between source and sink.
+        load: Kind of the load meanwhile; empty: none.
+        load_mbit: Of a network's, in Mbit/s of payload.
     """
 
     count: int
@@ -53,6 +59,8 @@ class RingMessages:
     udp: bool = False
     kernel_stamps: bool = True
     nodes: int = NODES
+    load: str = ""
+    load_mbit: int = 0
 
     def words(self, place: int, last: int) -> list[str]:
         """Return the options of the program at a place of the ring."""
@@ -108,14 +116,21 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
     bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
     tai_utc_s = common_tai_utc_s(bench, nodes, folder)
     within_s = messages.count * messages.interval_us / 1e6 + ENDING_S
+    what = None
+    if messages.load:
+        third, fourth = places[2:4]
+        lasts_s = math.ceil(within_s) + STARTING_S
+        what = load_of_loop(messages.load, lasts_s, target.node, (third, fourth), messages.load_mbit)
     with Experiment(bench) as experiment:
         asked = ask_clocks(experiment, nodes, folder)
         add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
+        load = start_load(bench, experiment, what, folder)
         begun = _start(experiment, places, messages, tai_utc_s, folder)
         ends = [
             collect_recorded(experiment, each, within_s, asked.exchanges.get(each.node), folder)
             for each in begun
         ]
+        known = end_load(load, folder)
         asked.end()
     found = RingFacts(
         target.kind,
@@ -132,6 +147,7 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
             for (one, _), (other, _) in pairwise(places)
         ),
         messages.hold,
+        known,
     )
     write_ring(folder, found)
     return found

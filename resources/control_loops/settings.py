@@ -8,9 +8,13 @@ from pathlib import Path
 
 from hw.errors import ConfigError
 from hw.fields import Fields
+from reports.control_loops.case import Case
+from resources.control_loops.loads import LOADS
 
 TIMES = Path(__file__).with_name("times.toml")
 CAMERA_TIMES = Path(__file__).with_name("camera.times.toml")
+LOAD_COUNT_MIN = 100
+LOAD_MBIT_MAX = 100_000
 HOLD_PART = 2
 """Of an interval: so long a node may hold a message, since it does so with each."""
 
@@ -30,6 +34,9 @@ class RingTimes:
             the next one leaves, which would meet it on the target.
         hold_turn: Messages of a turn.
         nagle_count: Messages of a ring whose small writes wait; 0: there is none.
+        loads: Kinds of load, each beside a ring of its own.
+        load_count: Messages of each of them.
+        load_mbit: Of a network's load, in Mbit/s of payload.
     """
 
     count: int
@@ -41,6 +48,14 @@ class RingTimes:
     hold_interval_us: int
     hold_turn: int
     nagle_count: int
+    loads: tuple[str, ...]
+    load_count: int
+    load_mbit: int
+
+    @property
+    def cases(self) -> list[Case]:
+        """Return under what messages go round, in this order: idle first."""
+        return [Case(load=load) for load in ("", *self.loads)]
 
 
 def ring_times(table: Fields) -> RingTimes:
@@ -55,12 +70,19 @@ def ring_times(table: Fields) -> RingTimes:
         hold_interval_us=table.integer("hold_interval_us", 100, 10_000_000),
         hold_turn=table.integer("hold_turn", 1, 100_000),
         nagle_count=table.integer("nagle_count", 0, 10_000_000),
+        loads=_loads(table),
+        load_count=table.integer("load_count", 0, 10_000_000),
+        load_mbit=table.integer("load_mbit", 1, LOAD_MBIT_MAX),
     )
     where = f"{table.file}: {table.table}"
     if times.hold_us > times.hold_interval_us // HOLD_PART:
         raise ConfigError(
             f"{where}.hold_us: {times.hold_us}; allowed: 1..{times.hold_interval_us // HOLD_PART}, half of"
             " hold_interval_us"
+        )
+    if times.loads and times.load_count < LOAD_COUNT_MIN:
+        raise ConfigError(
+            f"{where}.load_count: {times.load_count}; allowed, with loads: {LOAD_COUNT_MIN}..10000000"
         )
     if times.hold_turn * 2 > times.hold_count:
         raise ConfigError(
@@ -77,12 +99,21 @@ class CameraTimes:
     Attributes:
         seconds: At each delay.
         delays_ms: Each way, 0 first.
+        loads: Kinds of load, beside each of which all delays come once more.
+        load_mbit: Of a network's load, in Mbit/s of payload.
         speed_px_s: Of the target, in pixels of its world.
     """
 
     seconds: int
     delays_ms: tuple[int, ...]
     speed_px_s: int
+    loads: tuple[str, ...]
+    load_mbit: int
+
+    @property
+    def cases(self) -> list[Case]:
+        """Return under what the tracker follows the target, in this order: idle first, each delay."""
+        return [Case(delay_ms, load) for load in ("", *self.loads) for delay_ms in self.delays_ms]
 
 
 def camera_times(table: Fields) -> CameraTimes:
@@ -91,6 +122,8 @@ def camera_times(table: Fields) -> CameraTimes:
         seconds=table.integer("seconds", 2, 86_400),
         delays_ms=table.integers("delays_ms", 0, 10_000),
         speed_px_s=table.integer("speed_px_s", 1, 4000),
+        loads=_loads(table),
+        load_mbit=table.integer("load_mbit", 1, LOAD_MBIT_MAX),
     )
     if not times.delays_ms or times.delays_ms[0] or len(set(times.delays_ms)) < len(times.delays_ms):
         raise ConfigError(
@@ -98,3 +131,11 @@ def camera_times(table: Fields) -> CameraTimes:
         )
     table.finish()
     return times
+
+
+def _loads(table: Fields) -> tuple[str, ...]:
+    """Read which kinds of load there are, each once."""
+    found = table.texts("loads", LOADS)
+    if len(set(found)) < len(found):
+        raise table.fault("loads", f"{list(found)}; needed: each once")
+    return found

@@ -30,11 +30,17 @@ _Times = dict[tuple[object, ...], int]
 """When each packet was seen, in ns, by what tells it from all others."""
 
 
-def start_capture(bench: Nodes, interface: str, folder: Path) -> Job:
+def start_capture(bench: Nodes, interface: str, folder: Path, but_port: int = 0) -> Job:
     """Capture data packets on an interface of the capture node; returns when it has begun.
 
     The kernel fills 64 MB of buffers with zeros at the beginning, which holds a processor up for a tenth of a
     second: what measures is started after it.
+
+    Args:
+        bench: An open bench.
+        interface: Of the capture node.
+        folder: For the file.
+        but_port: What comes from or goes to this port is left out; 0: nothing is.
 
     Raises:
         CapabilityError: The bench has no capture node.
@@ -48,7 +54,8 @@ def start_capture(bench: Nodes, interface: str, folder: Path) -> Job:
     argv = ["tcpdump", "-i", interface, "-s", "128", "-B", "65536", "--time-stamp-precision=nano", "-n"]
     file = capture_file(folder, interface)
     file.unlink(missing_ok=True)
-    argv += ["-w", str(file), f"tcp or udp or ether proto {RTDIP_ETHERTYPE:#x}"]
+    kept = f"(tcp or udp or ether proto {RTDIP_ETHERTYPE:#x})"
+    argv += ["-w", str(file), f"{kept} and not port {but_port}" if but_port else kept]
     job = bench.node(spec.node).start(argv, folder / f"capture-{interface}")
     deadline = time.monotonic() + READY_S
     while not file.exists():  # tcpdump makes it when the interface is open

@@ -59,10 +59,13 @@ class PathEnds:
 
 
 @contextmanager
-def captured_path(bench: Nodes, first: str, second: str, folder: Path) -> Generator[PathEnds]:
+def captured_path(
+    bench: Nodes, first: str, second: str, folder: Path, but_port: int = 0
+) -> Generator[PathEnds]:
     """Capture both ends of a path; afterwards the files are there.
 
-    What was sent must have come out, or be lost, before the end: wait as long as the path's delay.
+    What was sent must have come out, or be lost, before the end: wait as long as the path's delay. What comes
+    from or goes to `but_port` is left out.
 
     Raises:
         CapabilityError: The bench has no capture node.
@@ -73,7 +76,7 @@ def captured_path(bench: Nodes, first: str, second: str, folder: Path) -> Genera
     ends = PathEnds(first, second, folder)
     with ExitStack() as stack:
         for interface in (first, second):
-            stack.callback(end_and_fetch, start_capture(bench, interface, folder))
+            stack.callback(end_and_fetch, start_capture(bench, interface, folder, but_port))
         yield ends
         time.sleep(SETTLES_S)
     for interface in (first, second):

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from reports.control_loops.load import KnownLoad
 from reports.control_loops.ring_evidence import KnownHold, RingFacts, write_ring
 from reports.timeline.recorded_end import RecordedEnd
 from tests.reports.sample_run import summary
@@ -56,6 +57,7 @@ def write_sample_ring(
     leave_out: tuple[int, int] = (-1, -1),
     answers: Mapping[int, Mapping[str, Any]] | None = None,
     least_ns: int = 0,
+    load: KnownLoad | None = None,
 ) -> RingFacts:
     """Write evidence, and return what `ring.json` says.
 
@@ -72,6 +74,7 @@ def write_sample_ring(
         leave_out: Program and number of a message of whose reading nothing was recorded.
         answers: Changes of the answers, by program.
         least_ns: Of the wiring, each hop.
+        load: Meanwhile; what it achieved is written by who calls.
     """
     folder.mkdir(parents=True, exist_ok=True)
     every = {**MACHINES, **(machines or {})}
@@ -135,6 +138,7 @@ def write_sample_ring(
         TAI_UTC_S,
         (least_ns,) * last,
         hold,
+        load,
     )
     write_ring(folder, found)
     return found

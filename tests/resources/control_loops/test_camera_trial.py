@@ -17,7 +17,7 @@ from resources.control_loops.camera_trial import CameraRun
 from resources.control_loops.settings import CAMERA_TIMES, camera_times
 from resources.profiles import times_of
 
-TABLE: dict[str, Any] = {"seconds": 6, "delays_ms": [0, 50], "speed_px_s": 120}
+TABLE: dict[str, Any] = {"seconds": 6, "delays_ms": [0, 50], "speed_px_s": 120, "loads": [], "load_mbit": 90}
 
 
 def test_camera_is_on_the_target_and_its_tracker_on_another_machine(repository: Path) -> None:
@@ -51,6 +51,8 @@ def test_each_profile_begins_without_delay() -> None:
         ({"delays_ms": [0, -1]}, "delays_ms"),
         ({"seconds": 1}, "seconds"),
         ({"speed_px_s": 0}, "speed_px_s"),
+        ({"loads": ["cpu"]}, "loads"),
+        ({"load_mbit": 0}, "load_mbit"),
         ({"other": 1}, "other"),
     ],
 )
