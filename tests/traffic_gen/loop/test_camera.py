@@ -121,6 +121,28 @@ def test_the_wrong_way_round_it_loses_it_earlier(bw_loop: Path, tmp_path: Path) 
     assert reversed_ns < open_ns
 
 
+def test_the_target_rests_before_its_path_begins(bw_loop: Path, tmp_path: Path) -> None:
+    """Tracker and mount rest with it; the truth file's options have the rest in them."""
+    rest_ns = 600_000_000
+    found = closed_loop(bw_loop, tmp_path / "truth", (*MOVING, "--pictures", "40", "--still-ms", "600"))
+    assert [each[0] for each in found.values()] == [0, 0]
+    truth = Truth(tmp_path / "truth")
+    times = [each["captured_ns"] for each in truth.pictures.values()]
+    places = truth.target(bw_loop, times)
+    [start] = truth.target(bw_loop, [0])
+    resting = [place for place, t_ns in zip(places, times, strict=True) if t_ns <= rest_ns]
+    assert set(resting) <= {start}
+    at = truth.head["options"].index("--still-ms")
+    assert truth.head["options"][at + 1] == "600"
+    truth.head["options"][at + 1] = "0"
+    assert truth.target(bw_loop, [max(0, t_ns - rest_ns) for t_ns in times]) == places
+    assert places[-1] != start
+    for each in truth.pictures.values():
+        if each["captured_ns"] <= rest_ns:
+            pose = each["pose"]
+            assert math.hypot(pose["x_q8"] - start[0], pose["y_q8"] - start[1]) < 256
+
+
 def test_commands_say_where_the_target_was(bw_loop: Path, tmp_path: Path) -> None:
     """By truth file and path alone: within 2 pixels rms of where it was when the picture was captured."""
     closed_loop(bw_loop, tmp_path / "truth", ("--path", "circle", "--speed-px-s", "80", "--pictures", "50"))
