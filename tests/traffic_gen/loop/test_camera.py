@@ -143,6 +143,22 @@ def test_the_target_rests_before_its_path_begins(bw_loop: Path, tmp_path: Path) 
             assert math.hypot(pose["x_q8"] - start[0], pose["y_q8"] - start[1]) < 256
 
 
+def test_the_truth_has_the_connection_behind_each_picture(bw_loop: Path, tmp_path: Path) -> None:
+    found = closed_loop(bw_loop, tmp_path / "truth", ("--pictures", "20", "--queue", "64"))
+    assert [each[0] for each in found.values()] == [0, 0]
+    truth = Truth(tmp_path / "truth")
+    lines = list(truth.connections.values())
+    assert list(truth.connections) == list(range(20))
+    for number, each in truth.connections.items():
+        assert each["t_ns"] >= truth.pictures[number]["captured_ns"]
+        assert each["window_bytes"] > 0
+        assert each["in_flight_bytes"] >= 0
+        assert each["rtt_us"] > 0
+        assert each["busy_us"] >= each["receiver_limited_us"] + each["buffer_limited_us"]
+    for key in ("t_ns", "busy_us", "receiver_limited_us", "buffer_limited_us", "resent"):
+        assert all(earlier[key] <= later[key] for earlier, later in pairwise(lines)), key
+
+
 def test_commands_say_where_the_target_was(bw_loop: Path, tmp_path: Path) -> None:
     """By truth file and path alone: within 2 pixels rms of where it was when the picture was captured."""
     closed_loop(bw_loop, tmp_path / "truth", ("--path", "circle", "--speed-px-s", "80", "--pictures", "50"))

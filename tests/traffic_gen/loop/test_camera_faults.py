@@ -68,6 +68,10 @@ def test_a_client_that_reads_nothing_costs_pictures_not_time(bw_loop: Path, tmp_
     truth = Truth(tmp_path / "truth")
     assert sum(each["queued"] for each in truth.pictures.values()) == counts["sent"]
     assert rest[12:16] == (60).to_bytes(4)
+    # The camera has seen the client's window full from the pictures that it could still take to the last.
+    waited_us = [each["receiver_limited_us"] for each in truth.connections.values()]
+    assert len(waited_us) == counts["sent"]
+    assert waited_us[-1] > 100_000
 
 
 def test_the_stream_says_where_it_ends_and_nothing_of_the_target(bw_loop: Path, tmp_path: Path) -> None:
