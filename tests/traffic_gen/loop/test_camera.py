@@ -203,6 +203,29 @@ def test_pictures_are_made_again_byte_for_byte(bw_loop: Path, tmp_path: Path) ->
     assert truth.rendered(bw_loop, 0) != truth.rendered(bw_loop, 3)
 
 
+def test_zoom_has_its_speed(bw_loop: Path, tmp_path: Path) -> None:
+    words = ["--pictures", "100000", "--zoom-speed-q8", "200", "--truth", tmp_path / "truth"]
+    serve = ["--serve", free(), "--commands", free(), "--wait-for-client", *PATIENT]
+    with (
+        end(bw_loop, "camera", *serve, *words) as (camera, ready),
+        connect(ready["address"]) as pictures,
+        connect(ready["commands_address"]) as commands,
+    ):
+        stream = pictures.makefile("rb")
+        stream.read(40 + 320 * 240)
+        commands.sendall(b"look 0 262144 196608 1024\n")
+        while stream.read(40 + 320 * 240)[24:28] == (256).to_bytes(4):
+            pass
+        camera.terminate()
+        assert ended(camera)[1]["invalid_reasons"] == ["stopped before its end"]
+    truth = Truth(tmp_path / "truth")
+    assert truth.head["zoom_q8_s"] == 200
+    [command] = truth.commands.values()
+    for each in truth.pictures.values():
+        passed_ns = max(0, each["captured_ns"] - command["motor_ns"])
+        assert each["pose"]["zoom_q8"] == min(1024, 256 + 200 * passed_ns // 1_000_000_000)
+
+
 def test_each_records_each_picture(bw_loop: Path, bw_events: Path, tmp_path: Path) -> None:
     found = closed_loop(
         bw_loop,

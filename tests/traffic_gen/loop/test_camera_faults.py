@@ -219,6 +219,7 @@ def test_a_truth_file_that_cannot_be_written_is_told(bw_loop: Path) -> None:
         (["--serve", "127.0.0.1:1", "--size", "31x240"], "WIDTHxHEIGHT, 32 to 2048 each"),
         (["--serve", "127.0.0.1:1", "--world-size", "320x240x"], "WIDTHxHEIGHT, 256 to 8192 each"),
         (["--serve", "127.0.0.1:1", "--still-ms", "600001"], "0..600000"),
+        (["--serve", "127.0.0.1:1", "--zoom-speed-q8", "0"], "1..1000000"),
         (["--serve", "127.0.0.1:1", "--look", "3000,1"], "X,Y in pixels of the world"),
         (["--serve", "127.0.0.1:1", "--open-loop", "--reversed"], "one of them, or none"),
         (["--serve", "127.0.0.1:1", "--exposure-us", "40001"], "at most the period"),
