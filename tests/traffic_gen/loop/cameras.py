@@ -64,6 +64,7 @@ class Truth:
     Attributes:
         head: Its first line.
         pictures: Those of pictures, by number.
+        connections: Those of the connection behind each picture that was sent, by number; on Linux.
         commands: Those of commands, refused ones among them, by number.
     """
 
@@ -74,6 +75,7 @@ class Truth:
         assert lines[-1]["type"] == "end"
         self.head = lines[0]
         self.pictures = {each["number"]: each for each in lines if each["type"] == "picture"}
+        self.connections = {each["number"]: each for each in lines if each["type"] == "connection"}
         self.commands = {each["number"]: each for each in lines if each["type"] == "command"}
         assert list(self.pictures) == list(range(lines[-1]["pictures"]))
         assert sorted(self.commands) == list(range(lines[-1]["commands"]))

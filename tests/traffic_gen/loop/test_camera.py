@@ -121,6 +121,44 @@ def test_the_wrong_way_round_it_loses_it_earlier(bw_loop: Path, tmp_path: Path) 
     assert reversed_ns < open_ns
 
 
+def test_the_target_rests_before_its_path_begins(bw_loop: Path, tmp_path: Path) -> None:
+    """Tracker and mount rest with it; the truth file's options have the rest in them."""
+    rest_ns = 600_000_000
+    found = closed_loop(bw_loop, tmp_path / "truth", (*MOVING, "--pictures", "40", "--still-ms", "600"))
+    assert [each[0] for each in found.values()] == [0, 0]
+    truth = Truth(tmp_path / "truth")
+    times = [each["captured_ns"] for each in truth.pictures.values()]
+    places = truth.target(bw_loop, times)
+    [start] = truth.target(bw_loop, [0])
+    resting = [place for place, t_ns in zip(places, times, strict=True) if t_ns <= rest_ns]
+    assert set(resting) <= {start}
+    at = truth.head["options"].index("--still-ms")
+    assert truth.head["options"][at + 1] == "600"
+    truth.head["options"][at + 1] = "0"
+    assert truth.target(bw_loop, [max(0, t_ns - rest_ns) for t_ns in times]) == places
+    assert places[-1] != start
+    for each in truth.pictures.values():
+        if each["captured_ns"] <= rest_ns:
+            pose = each["pose"]
+            assert math.hypot(pose["x_q8"] - start[0], pose["y_q8"] - start[1]) < 256
+
+
+def test_the_truth_has_the_connection_behind_each_picture(bw_loop: Path, tmp_path: Path) -> None:
+    found = closed_loop(bw_loop, tmp_path / "truth", ("--pictures", "20", "--queue", "64"))
+    assert [each[0] for each in found.values()] == [0, 0]
+    truth = Truth(tmp_path / "truth")
+    lines = list(truth.connections.values())
+    assert list(truth.connections) == list(range(20))
+    for number, each in truth.connections.items():
+        assert each["t_ns"] >= truth.pictures[number]["captured_ns"]
+        assert each["window_bytes"] > 0
+        assert each["in_flight_bytes"] >= 0
+        assert each["rtt_us"] > 0
+        assert each["busy_us"] >= each["receiver_limited_us"] + each["buffer_limited_us"]
+    for key in ("t_ns", "busy_us", "receiver_limited_us", "buffer_limited_us", "resent"):
+        assert all(earlier[key] <= later[key] for earlier, later in pairwise(lines)), key
+
+
 def test_commands_say_where_the_target_was(bw_loop: Path, tmp_path: Path) -> None:
     """By truth file and path alone: within 2 pixels rms of where it was when the picture was captured."""
     closed_loop(bw_loop, tmp_path / "truth", ("--path", "circle", "--speed-px-s", "80", "--pictures", "50"))
@@ -163,6 +201,29 @@ def test_pictures_are_made_again_byte_for_byte(bw_loop: Path, tmp_path: Path) ->
     for number, each in zip((0, 3, 6, 9), kept, strict=True):
         assert truth.rendered(bw_loop, number) == each.read_bytes()
     assert truth.rendered(bw_loop, 0) != truth.rendered(bw_loop, 3)
+
+
+def test_zoom_has_its_speed(bw_loop: Path, tmp_path: Path) -> None:
+    words = ["--pictures", "100000", "--zoom-speed-q8", "200", "--truth", tmp_path / "truth"]
+    serve = ["--serve", free(), "--commands", free(), "--wait-for-client", *PATIENT]
+    with (
+        end(bw_loop, "camera", *serve, *words) as (camera, ready),
+        connect(ready["address"]) as pictures,
+        connect(ready["commands_address"]) as commands,
+    ):
+        stream = pictures.makefile("rb")
+        stream.read(40 + 320 * 240)
+        commands.sendall(b"look 0 262144 196608 1024\n")
+        while stream.read(40 + 320 * 240)[24:28] == (256).to_bytes(4):
+            pass
+        camera.terminate()
+        assert ended(camera)[1]["invalid_reasons"] == ["stopped before its end"]
+    truth = Truth(tmp_path / "truth")
+    assert truth.head["zoom_q8_s"] == 200
+    [command] = truth.commands.values()
+    for each in truth.pictures.values():
+        passed_ns = max(0, each["captured_ns"] - command["motor_ns"])
+        assert each["pose"]["zoom_q8"] == min(1024, 256 + 200 * passed_ns // 1_000_000_000)
 
 
 def test_each_records_each_picture(bw_loop: Path, bw_events: Path, tmp_path: Path) -> None:

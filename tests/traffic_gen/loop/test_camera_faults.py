@@ -68,6 +68,10 @@ def test_a_client_that_reads_nothing_costs_pictures_not_time(bw_loop: Path, tmp_
     truth = Truth(tmp_path / "truth")
     assert sum(each["queued"] for each in truth.pictures.values()) == counts["sent"]
     assert rest[12:16] == (60).to_bytes(4)
+    # The camera has seen the client's window full from the pictures that it could still take to the last.
+    waited_us = [each["receiver_limited_us"] for each in truth.connections.values()]
+    assert len(waited_us) == counts["sent"]
+    assert waited_us[-1] > 100_000
 
 
 def test_the_stream_says_where_it_ends_and_nothing_of_the_target(bw_loop: Path, tmp_path: Path) -> None:
@@ -214,6 +218,8 @@ def test_a_truth_file_that_cannot_be_written_is_told(bw_loop: Path) -> None:
         (["--serve", "127.0.0.1:1", "--size", "320"], "WIDTHxHEIGHT, 32 to 2048 each"),
         (["--serve", "127.0.0.1:1", "--size", "31x240"], "WIDTHxHEIGHT, 32 to 2048 each"),
         (["--serve", "127.0.0.1:1", "--world-size", "320x240x"], "WIDTHxHEIGHT, 256 to 8192 each"),
+        (["--serve", "127.0.0.1:1", "--still-ms", "600001"], "0..600000"),
+        (["--serve", "127.0.0.1:1", "--zoom-speed-q8", "0"], "1..1000000"),
         (["--serve", "127.0.0.1:1", "--look", "3000,1"], "X,Y in pixels of the world"),
         (["--serve", "127.0.0.1:1", "--open-loop", "--reversed"], "one of them, or none"),
         (["--serve", "127.0.0.1:1", "--exposure-us", "40001"], "at most the period"),

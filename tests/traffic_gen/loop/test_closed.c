@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Camera, tracker and mount in one loop: closed, the target stays in the picture; open or the wrong way round, it leaves it. */
+#include <stdlib.h>
+
 #include "../check.h"
 #include "loop/camera/command.h"
 #include "loop/camera/mount.h"
@@ -18,8 +20,16 @@ static int is_in_picture(struct place at)
 	return at.x_q8 >= 0 && at.y_q8 >= 0 && at.x_q8 < WIDTH * 256 && at.y_q8 < HEIGHT * 256;
 }
 
+/* A connection that opens its window brings no command for the first so many pictures; the target may rest meanwhile. */
+struct opening {
+	uint32_t pictures;
+	int64_t still_ns;
+};
+
+static const struct opening at_once = { 0, 0 };
+
 /* A command goes out as a line of text, and is carried out a delay later. @return the first picture without the target, or PICTURES */
-static uint32_t first_without(enum loop loop, uint32_t delay, uint32_t *without)
+static uint32_t first_without(enum loop loop, uint32_t delay, struct opening opening, uint32_t *without)
 {
 	const struct mount_limits limits = {
 		.pan_q8_s = 600 * 256, .tilt_q8_s = 600 * 256, .zoom_q8_s = 256, .zoom_min_q8 = 128, .zoom_max_q8 = 1024,
@@ -35,6 +45,7 @@ static uint32_t first_without(enum loop loop, uint32_t delay, uint32_t *without)
 	struct place start;
 
 	*without = 0;
+	settings.target[0].still_ns = opening.still_ns;
 	CHECK(!world_make(&world, &settings));
 	CHECK(!tracker_make(&tracker, TARGET_RADIUS_PX, WIDTH, HEIGHT));
 	start = path_at(&world.target[0].path, 0);
@@ -55,6 +66,8 @@ static uint32_t first_without(enum loop loop, uint32_t delay, uint32_t *without)
 			mount_look(&mount, t_ns, command.look);
 		}
 		pose = mount_pose(&mount, t_ns);
+		if (t_ns < opening.still_ns)
+			CHECK(abs(pose.x_q8 - start.x_q8) <= 256 && abs(pose.y_q8 - start.y_q8) <= 256);
 		truth = pose_to_picture(&pose, WIDTH, HEIGHT, path_at(&world.target[0].path, render_middle_ns(&camera, t_ns)));
 		if (!is_in_picture(truth)) {
 			first = first == PICTURES ? number : first;
@@ -63,7 +76,7 @@ static uint32_t first_without(enum loop loop, uint32_t delay, uint32_t *without)
 		render(&world, &camera, &pose, t_ns, number, pixels);
 		found = track(&tracker, pixels, &pose);
 		*line = 0;
-		if (!found.found || loop == OPEN)
+		if (!found.found || loop == OPEN || number < opening.pictures)
 			continue;
 		command = (struct loop_command){ number, { found.world.x_q8, found.world.y_q8, ZOOM_ONE_Q8 } };
 		if (loop == REVERSED) {
@@ -81,14 +94,17 @@ int main(void)
 {
 	uint32_t without, open, reversed;
 
-	first_without(CLOSED, 1, &without);
+	first_without(CLOSED, 1, at_once, &without);
 	CHECK_INT(without, 0);
-	first_without(CLOSED, 15, &without);
+	first_without(CLOSED, 15, at_once, &without);
 	CHECK_INT(without, 0);
-	open = first_without(OPEN, 1, &without);
+	open = first_without(OPEN, 1, at_once, &without);
 	CHECK_THAT(open < PICTURES, "with the loop open the target stays in all pictures");
-	reversed = first_without(REVERSED, 1, &without);
+	reversed = first_without(REVERSED, 1, at_once, &without);
 	CHECK_THAT(reversed < open, "the wrong way round it leaves at picture %" PRIu32 ", with the loop open at %" PRIu32, reversed, open);
+	CHECK(first_without(CLOSED, 15, (struct opening){ 60, 0 }, &without) < PICTURES);
+	first_without(CLOSED, 15, (struct opening){ 60, 75 * period_ns }, &without);
+	CHECK_INT(without, 0);
 	fprintf(stderr, "open, it leaves at picture %" PRIu32 "; reversed, at %" PRIu32 "\n", open, reversed);
 	return check_result();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Paths of targets: within their bounds, not faster than their speed, the same after days. */
 #include <math.h>
+#include <stdbool.h>
 
 #include "../check.h"
 #include "../random.h"
@@ -96,6 +97,32 @@ static void test_how_long_other_paths_are_straight(void)
 	CHECK_INT(path_straight_ns(&path, day_ns), 0);
 }
 
+static void test_rests_first_and_then_begins(enum path_kind kind)
+{
+	const int64_t still_ns = 7 * s_ns / 2;
+	struct random random = { .state = 5 };
+
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		struct path path, late;
+
+		path_make(&path, kind, seed, 100 * 256, low, high);
+		late = path;
+		late.still_ns = still_ns;
+		for (int i = 0; i < 100; i++) {
+			int64_t t_ns = random_between(&random, 0, i % 2 ? 8 * s_ns : 10 * day_ns);
+			bool rests = t_ns < still_ns;
+
+			CHECK(way_q8(path_at(&late, t_ns), path_at(&path, rests ? 0 : t_ns - still_ns)) == 0);
+			if (kind == PATH_STILL)
+				CHECK(path_straight_ns(&late, t_ns) == INT64_MAX);
+			else
+				CHECK_INT(path_straight_ns(&late, t_ns), rests ? still_ns - t_ns : path_straight_ns(&path, t_ns - still_ns));
+		}
+		CHECK(way_q8(path_at(&late, still_ns), path_at(&path, 0)) == 0);
+		CHECK_INT(path_straight_ns(&late, still_ns), path_straight_ns(&path, 0));
+	}
+}
+
 static void test_a_circle_is_round(void)
 {
 	struct path path;
@@ -137,6 +164,8 @@ int main(void)
 	test_square_root();
 	for (int kind = PATH_STILL; kind <= PATH_WANDER; kind++)
 		test_bounds_and_speed((enum path_kind)kind);
+	for (int kind = PATH_STILL; kind <= PATH_WANDER; kind++)
+		test_rests_first_and_then_begins((enum path_kind)kind);
 	test_straight_up_to_its_turn();
 	test_how_long_other_paths_are_straight();
 	test_a_circle_is_round();

@@ -168,6 +168,39 @@ static void test_the_disc_is_where_its_path_is_in_the_middle_of_the_exposure(voi
 	world_free(&world);
 }
 
+/* An exposure over the end of the rest: of the eight instants the first ones see the target rest, the others see it move. */
+static void test_a_target_that_rests_first(void)
+{
+	const int64_t still_ns = 700 * ms_ns, exposure_ns = 40 * ms_ns;
+	struct world world = make_world(1, PATH_CONSTANT, 400);
+	struct path resting = world.target[0].path, moving = resting;
+	struct render_settings camera = render_settings_default(5);
+	struct pose pose = looking_at(resting.start, 512);
+	double rests, begins, moves;
+
+	resting.still_ns = still_ns;
+	camera.noise_q8 = 0;
+	camera.exposure_us = 40000;
+	camera.gain_q8 = 64;
+	for (int64_t behind_ns = 0; behind_ns < 400 * ms_ns; behind_ns += 100 * ms_ns) {
+		world.target[0].path = moving;
+		render(&world, &camera, &pose, behind_ns, 3, others);
+		world.target[0].path = resting;
+		render(&world, &camera, &pose, still_ns + behind_ns, 3, pixels);
+		CHECK(memcmp(pixels, others, PIXELS) == 0);
+	}
+	render(&world, &camera, &pose, 0, 0, others);
+	render(&world, &camera, &pose, still_ns - exposure_ns, 0, pixels);
+	CHECK(memcmp(pixels, others, PIXELS) == 0);
+	centre_of_bright(&rests);
+	render(&world, &camera, &pose, still_ns - exposure_ns / 2, 0, pixels);
+	centre_of_bright(&begins);
+	render(&world, &camera, &pose, still_ns, 0, pixels);
+	centre_of_bright(&moves);
+	CHECK_THAT(moves < begins && begins < rests, "full bright at rest %f wide, over its end %f, behind it %f", rests, begins, moves);
+	world_free(&world);
+}
+
 static void test_zoom_makes_larger_what_is_seen(void)
 {
 	struct world world = make_world(1, PATH_STILL, 0);
@@ -211,6 +244,7 @@ int main(void)
 	test_noise_has_its_deviation_and_is_each_pictures_own();
 	test_a_longer_exposure_is_brighter();
 	test_the_disc_is_where_its_path_is_in_the_middle_of_the_exposure();
+	test_a_target_that_rests_first();
 	test_zoom_makes_larger_what_is_seen();
 	test_worlds_that_are_refused();
 	return check_result();

@@ -16,13 +16,14 @@ static int write_picture(const struct scene *scene, const struct pose *pose, int
 {
 	size_t pixels_bytes = (size_t)scene->camera.width_px * (size_t)scene->camera.height_px;
 	uint8_t *pixels = malloc(pixels_bytes);
+	char head[PICTURE_PGM_HEAD_BYTES];
 
 	if (!pixels) {
 		fprintf(stderr, "bw-loop render: no memory for a picture\n");
 		return EXIT_CAPABILITY;
 	}
 	scene_expose(scene, pose, captured_ns, number, pixels);
-	printf("P5\n%d %d\n255\n", (int)scene->camera.width_px, (int)scene->camera.height_px);
+	fwrite(head, 1, picture_pgm_head(scene->camera.width_px, scene->camera.height_px, head), stdout);
 	fwrite(pixels, 1, pixels_bytes, stdout);
 	free(pixels);
 	return exit_code_if_written("bw-loop render", EXIT_DONE);

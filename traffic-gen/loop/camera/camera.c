@@ -14,11 +14,11 @@
 #define TOOL "bw-loop camera"
 #define TICK_NS (10 * NS_PER_MS) /* between two looks at what is to be written */
 
-enum { THREADS = 4, REASONS = 8, OWN_OPTIONS = 14, BACKLOG = 1, ZOOM_Q8_S = 1024 };
+enum { THREADS = 4, REASONS = 8, OWN_OPTIONS = 15, BACKLOG = 1 };
 
 struct camera_options {
 	const char *serve, *commands, *truth, *look;
-	int64_t pictures_per_s, pictures, queue, pan_px_s, zoom_q8, motor_delay_ms, timeout_ms;
+	int64_t pictures_per_s, pictures, queue, pan_px_s, zoom_q8, zoom_speed_q8, motor_delay_ms, timeout_ms;
 	bool is_open, is_reversed, waits_for_client;
 };
 
@@ -195,8 +195,8 @@ static int make_mount(struct camera *camera, const struct camera_options *option
 {
 	const struct scene *scene = &camera->scene;
 	const struct mount_limits limits = {
-		.pan_q8_s = (int32_t)options->pan_px_s * 256, .tilt_q8_s = (int32_t)options->pan_px_s * 256, .zoom_q8_s = ZOOM_Q8_S,
-		.zoom_min_q8 = ZOOM_MIN_Q8, .zoom_max_q8 = ZOOM_MAX_Q8, .world_width_px = scene->world.width_px,
+		.pan_q8_s = (int32_t)options->pan_px_s * 256, .tilt_q8_s = (int32_t)options->pan_px_s * 256,
+		.zoom_q8_s = (int32_t)options->zoom_speed_q8, .zoom_min_q8 = ZOOM_MIN_Q8, .zoom_max_q8 = ZOOM_MAX_Q8, .world_width_px = scene->world.width_px,
 		.world_height_px = scene->world.height_px, .width_px = scene->camera.width_px, .height_px = scene->camera.height_px,
 	};
 	struct place place = path_at(&scene->world.target[0].path, 0);
@@ -321,7 +321,7 @@ static int run_camera(const struct camera_options *options, struct scene_options
 
 int verb_camera(int argc, char **argv)
 {
-	struct camera_options chosen = { .pictures_per_s = 25, .pictures = 250, .queue = 8, .pan_px_s = 1000, .zoom_q8 = ZOOM_ONE_Q8,
+	struct camera_options chosen = { .pictures_per_s = 25, .pictures = 250, .queue = 8, .pan_px_s = 1000, .zoom_q8 = ZOOM_ONE_Q8, .zoom_speed_q8 = 1024,
 					 .timeout_ms = 10000 };
 	struct scene_options scene = scene_defaults;
 	struct side_options side = side_defaults;
@@ -346,6 +346,8 @@ int verb_camera(int argc, char **argv)
 		  .argument = "N", .help = "its zoom first, in 1/256, 64..4096 (default 256)" },
 		{ .name = "pan-px-s", .kind = OPTION_INT, .target = &chosen.pan_px_s, .min = 1, .max = 1000000, .argument = "N",
 		  .help = "speed of pan and of tilt, pixels of the world a second (default 1000)" },
+		{ .name = "zoom-speed-q8", .kind = OPTION_INT, .target = &chosen.zoom_speed_q8, .min = 1, .max = 1000000, .argument = "N",
+		  .help = "speed of zoom, in 1/256 a second, 1..1000000 (default 1024)" },
 		{ .name = "motor-delay-ms", .kind = OPTION_INT, .target = &chosen.motor_delay_ms, .min = 0, .max = 10000,
 		  .argument = "N", .help = "from a command's arrival until the motor is told, 0..10000 ms (default 0)" },
 		{ .name = "open-loop", .kind = OPTION_FLAG, .target = &chosen.is_open, .help = "commands are received, and not obeyed" },

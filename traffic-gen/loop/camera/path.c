@@ -86,6 +86,7 @@ static struct place on_spline(const struct path *path, int64_t t_ns)
 
 struct place path_at(const struct path *path, int64_t t_ns)
 {
+	t_ns = t_ns > path->still_ns ? t_ns - path->still_ns : 0;
 	switch (path->kind) {
 	case PATH_CONSTANT:
 		return (struct place){
@@ -120,8 +121,11 @@ int64_t path_straight_ns(const struct path *path, int64_t t_ns)
 
 	if (path->kind == PATH_STILL)
 		return INT64_MAX;
+	if (t_ns < path->still_ns)
+		return path->still_ns - t_ns;
 	if (path->kind != PATH_CONSTANT)
 		return 0;
+	t_ns -= path->still_ns;
 	x_ns = to_mirror_ns(path->start.x_q8, path->velocity_x_q8_s, path->low.x_q8, path->high.x_q8, t_ns);
 	y_ns = to_mirror_ns(path->start.y_q8, path->velocity_y_q8_s, path->low.y_q8, path->high.y_q8, t_ns);
 	return x_ns < y_ns ? x_ns : y_ns;

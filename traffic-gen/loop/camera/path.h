@@ -22,6 +22,7 @@ struct place {
 /** Made by path_make. */
 struct path {
 	enum path_kind kind;
+	int64_t still_ns;       /* it rests at its place of time 0 for so long, then it begins; 0 unless it is set */
 	uint64_t seed;
 	struct place low, high; /* it does not leave them */
 	struct place start;     /* of a circle: its centre */
@@ -39,7 +40,10 @@ struct path {
 void path_make(struct path *path, enum path_kind kind, uint64_t seed, int32_t speed_q8_s, struct place low, struct place high);
 /** The place at a time. @param t_ns  since the camera's start, not negative */
 struct place path_at(const struct path *path, int64_t t_ns);
-/** For how long a path is straight and its velocity constant, from a time on: to the next turn. INT64_MAX: for ever; 0: it is no such path. */
+/**
+ * For how long a path is straight and its velocity constant, from a time on: to the next turn, or to the end of its rest. INT64_MAX: for
+ * ever; 0: it is no such path.
+ */
 int64_t path_straight_ns(const struct path *path, int64_t t_ns);
 
 #endif

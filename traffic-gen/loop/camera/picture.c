@@ -10,6 +10,9 @@
  */
 #include "loop/camera/picture.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include <string.h>
 
 #include "base/big_endian.h"
@@ -102,4 +105,9 @@ const char *picture_header_parse(const uint8_t wire[static PICTURE_HEADER_BYTES]
 const char *picture_pixels_check(const struct picture_header *header, const uint8_t *pixels)
 {
 	return picture_crc32(0, pixels, picture_pixels_bytes(header)) == header->pixels_crc ? NULL : "has damaged pixels: their CRC-32 differs";
+}
+
+size_t picture_pgm_head(int32_t width_px, int32_t height_px, char text[static PICTURE_PGM_HEAD_BYTES])
+{
+	return (size_t)snprintf(text, PICTURE_PGM_HEAD_BYTES, "P5\n%" PRId32 " %" PRId32 "\n255\n", width_px, height_px);
 }

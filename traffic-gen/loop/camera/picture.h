@@ -14,6 +14,7 @@
 
 enum {
 	PICTURE_HEADER_BYTES = 40,
+	PICTURE_PGM_HEAD_BYTES = 32,
 	PICTURE_SIDE_MIN_PX = 32,
 	PICTURE_SIDE_MAX_PX = 2048,
 	PICTURE_EXPOSURE_MIN_US = 1,
@@ -44,5 +45,7 @@ static inline size_t picture_pixels_bytes(const struct picture_header *header)
 }
 /** Whether pixels are those of a header. @return NULL, or why not */
 const char *picture_pixels_check(const struct picture_header *header, const uint8_t *pixels);
+/** What is before the pixels in a PGM file (P5), with its end of text. @return its length */
+size_t picture_pgm_head(int32_t width_px, int32_t height_px, char text[static PICTURE_PGM_HEAD_BYTES]);
 
 #endif

@@ -17,7 +17,7 @@ static const struct {
 	enum path_kind kind;
 } paths[] = { { "still", PATH_STILL }, { "constant", PATH_CONSTANT }, { "circle", PATH_CIRCLE }, { "wander", PATH_WANDER } };
 
-enum { PATHS = sizeof(paths) / sizeof(paths[0]), NUMBER_BYTES = 24 };
+enum { PATHS = sizeof(paths) / sizeof(paths[0]), NUMBER_BYTES = 24, STILL_MAX_MS = 600000 };
 
 void scene_add_options(struct option *rows, struct scene_options *chosen)
 {
@@ -30,6 +30,8 @@ void scene_add_options(struct option *rows, struct scene_options *chosen)
 		  .help = "of the target: still, constant, circle, wander (default wander)" },
 		{ .name = "speed-px-s", .kind = OPTION_INT, .target = &chosen->speed_px_s, .min = PATH_SPEED_MIN_Q8_S / 256,
 		  .max = PATH_SPEED_MAX_Q8_S / 256, .argument = "N", .help = "pixels of the world a second, 1..4000 (default 100)" },
+		{ .name = "still-ms", .kind = OPTION_INT, .target = &chosen->still_ms, .min = 0, .max = STILL_MAX_MS, .argument = "N",
+		  .help = "the target rests for so long first, 0..600000 ms (default 0)" },
 		{ .name = "radius-px", .kind = OPTION_INT, .target = &chosen->radius_px, .min = TARGET_RADIUS_MIN_PX,
 		  .max = TARGET_RADIUS_MAX_PX, .argument = "N", .help = "of the target's disc, 4..64 (default 12)" },
 		{ .name = "world-size", .kind = OPTION_TEXT, .target = &chosen->world_size, .argument = "WxH",
@@ -75,6 +77,7 @@ int scene_make(struct scene *scene, const struct scene_options *chosen, const ch
 	if (path == PATHS)
 		return option_refuse(tool, "--path", chosen->path, "still, constant, circle or wander");
 	settings = world_settings_default((uint64_t)chosen->seed, paths[path].kind, (int32_t)chosen->speed_px_s * 256);
+	settings.target[0].still_ns = chosen->still_ms * NS_PER_MS;
 	settings.target[0].radius_px = (int32_t)chosen->radius_px;
 	if (!read_size(chosen->world_size, WORLD_SIDE_MIN_PX, WORLD_SIDE_MAX_PX, &settings.width_px, &settings.height_px))
 		return option_refuse(tool, "--world-size", chosen->world_size, "WIDTHxHEIGHT, 256 to 8192 each");

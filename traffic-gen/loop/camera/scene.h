@@ -8,10 +8,10 @@
 #include "loop/camera/render.h"
 #include "loop/camera/world.h"
 
-enum { SCENE_OPTIONS = 10 };
+enum { SCENE_OPTIONS = 11 };
 
 struct scene_options {
-	int64_t seed, noise_seed, speed_px_s, radius_px, exposure_us, gain_q8, noise_q8;
+	int64_t seed, noise_seed, speed_px_s, still_ms, radius_px, exposure_us, gain_q8, noise_q8;
 	const char *path, *world_size, *size;
 };
 

@@ -33,6 +33,17 @@ static void lose_client(struct camera *camera, int err)
 	stream_close(&camera->client);
 }
 
+/* What the connection's window did meanwhile; where the system does not say, the truth file has no line of it. */
+static void note_connection(struct camera *camera, uint32_t number)
+{
+	struct truth_connection truth = { .number = number };
+
+	if (!camera->truth.file || port_connection_read(camera->client.sock, &truth.connection))
+		return;
+	truth.t_ns = camera_now_ns(camera);
+	truth_connection(&camera->truth, &truth);
+}
+
 static void send_one(struct camera *camera, const uint8_t *wire)
 {
 	struct picture_header header;
@@ -51,6 +62,7 @@ static void send_one(struct camera *camera, const uint8_t *wire)
 	}
 	BW_EVENT(camera_sent, header.number);
 	camera->sent++;
+	note_connection(camera, header.number);
 }
 
 /* The stream's end: no picture comes any more. */

@@ -20,6 +20,8 @@ int truth_open(struct truth *truth, const char *path)
 	json_init(&truth->json, truth->file);
 	err = ring_create(&truth->pictures, ENTRIES, sizeof(struct truth_picture));
 	if (!err)
+		err = ring_create(&truth->connections, ENTRIES, sizeof(struct truth_connection));
+	if (!err)
 		err = ring_create(&truth->obeyed, ENTRIES, sizeof(struct truth_command));
 	if (!err)
 		err = ring_create(&truth->refused, ENTRIES, sizeof(struct truth_command));
@@ -30,6 +32,12 @@ void truth_picture(struct truth *truth, const struct truth_picture *picture)
 {
 	if (truth->file)
 		ring_push(&truth->pictures, picture);
+}
+
+void truth_connection(struct truth *truth, const struct truth_connection *connection)
+{
+	if (truth->file)
+		ring_push(&truth->connections, connection);
 }
 
 void truth_obeyed(struct truth *truth, const struct truth_command *command)
@@ -73,6 +81,25 @@ static void write_picture(struct truth *truth, const struct truth_picture *pictu
 	end_line(truth);
 }
 
+static void write_connection(struct truth *truth, const struct truth_connection *connection)
+{
+	const struct port_connection *found = &connection->connection;
+	struct json *json = &truth->json;
+
+	json_object_open(json, NULL);
+	json_string(json, "type", "connection");
+	json_uint(json, "number", connection->number);
+	json_int(json, "t_ns", connection->t_ns);
+	json_int(json, "window_bytes", found->window_bytes);
+	json_int(json, "in_flight_bytes", found->in_flight_bytes);
+	json_int(json, "rtt_us", found->rtt_us);
+	json_int(json, "busy_us", found->busy_us);
+	json_int(json, "receiver_limited_us", found->receiver_limited_us);
+	json_int(json, "buffer_limited_us", found->buffer_limited_us);
+	json_uint(json, "resent", found->resent);
+	end_line(truth);
+}
+
 static void write_clamped(struct json *json, unsigned int clamped)
 {
 	static const char *const names[] = { "x", "y", "zoom" };
@@ -113,12 +140,15 @@ static void write_command(struct truth *truth, const struct truth_command *comma
 void truth_write(struct truth *truth)
 {
 	struct truth_picture picture;
+	struct truth_connection connection;
 	struct truth_command command;
 
 	if (!truth->file)
 		return;
 	while (ring_pop(&truth->pictures, &picture))
 		write_picture(truth, &picture);
+	while (ring_pop(&truth->connections, &connection))
+		write_connection(truth, &connection);
 	while (ring_pop(&truth->obeyed, &command))
 		write_command(truth, &command);
 	while (ring_pop(&truth->refused, &command))
@@ -127,7 +157,10 @@ void truth_write(struct truth *truth)
 
 uint64_t truth_lacks(const struct truth *truth)
 {
-	return truth->file ? ring_dropped(&truth->pictures) + ring_dropped(&truth->obeyed) + ring_dropped(&truth->refused) : 0;
+	if (!truth->file)
+		return 0;
+	return ring_dropped(&truth->pictures) + ring_dropped(&truth->connections) + ring_dropped(&truth->obeyed) +
+	       ring_dropped(&truth->refused);
 }
 
 void truth_close(struct truth *truth)
@@ -136,6 +169,7 @@ void truth_close(struct truth *truth)
 		truth->has_failed = true;
 	truth->file = NULL;
 	ring_destroy(&truth->pictures);
+	ring_destroy(&truth->connections);
 	ring_destroy(&truth->obeyed);
 	ring_destroy(&truth->refused);
 }

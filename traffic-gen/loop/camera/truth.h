@@ -14,6 +14,7 @@
 #include "base/ring.h"
 #include "loop/camera/command.h"
 #include "loop/camera/pose.h"
+#include "port/port_connection.h"
 
 /* Times are since the camera's start. */
 struct truth_picture {
@@ -34,16 +35,24 @@ struct truth_command {
 	unsigned int clamped;    /* MOUNT_CLAMPED_… */
 };
 
+/* The connection of the pictures, once one was sent. */
+struct truth_connection {
+	uint32_t number; /* of the picture */
+	int64_t t_ns;
+	struct port_connection connection;
+};
+
 struct truth {
 	FILE *file; /* NULL: nobody wants it */
 	struct json json;
-	struct ring pictures, obeyed, refused; /* of the threads capture, motor, receiver */
-	bool has_failed;                       /* a line could not be written */
+	struct ring pictures, connections, obeyed, refused; /* of the threads capture, server, motor, receiver */
+	bool has_failed;                                    /* a line could not be written */
 };
 
 /** @param path  NULL: nothing is written @return 0 or -errno; truth_close is allowed in either case */
 int truth_open(struct truth *truth, const char *path);
 void truth_picture(struct truth *truth, const struct truth_picture *picture);
+void truth_connection(struct truth *truth, const struct truth_connection *connection);
 void truth_obeyed(struct truth *truth, const struct truth_command *command);
 void truth_refused(struct truth *truth, const struct truth_command *command);
 /** Write what has come so far. */

@@ -83,6 +83,7 @@ static const char *make_target(struct world *world, const struct target_settings
 	*target = (struct target){ .radius_q8 = settings->radius_px * 256, .disc = settings->disc, .ring = settings->ring };
 	path_make(&target->path, settings->kind, seed, settings->speed_q8_s, (struct place){ edge_q8, edge_q8 },
 		  (struct place){ (world->width_px - 1) * 256 - edge_q8, (world->height_px - 1) * 256 - edge_q8 });
+	target->path.still_ns = settings->still_ns;
 	return NULL;
 }
 

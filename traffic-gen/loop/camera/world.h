@@ -20,6 +20,7 @@ enum {
 struct target_settings {
 	enum path_kind kind;
 	int32_t speed_q8_s; /* in 1/256 world pixel a second; of PATH_STILL of no effect */
+	int64_t still_ns;   /* it rests for so long first; 0 and more */
 	int32_t radius_px;  /* of the disc */
 	uint8_t disc, ring; /* levels; the texture has 40..167 */
 };

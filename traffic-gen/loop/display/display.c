@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verb display: pictures in, each checked, some kept. It has no window. */
+/* The verb display: pictures in, each checked, some kept; a window is a program of somebody else. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "answer/summary.h"
 #include "base/time_units.h"
 #include "events/bwevents.h"
+#include "loop/display/show.h"
 #include "loop/refusals.h"
 #include "loop/stream.h"
 #include "loop/verbs.h"
@@ -17,12 +18,12 @@
 
 #define TOOL "bw-loop display"
 
-enum { OWN_OPTIONS = 5, PATH_BYTES = 1024, REASONS = 3 };
+enum { OWN_OPTIONS = 6, PATH_BYTES = 1024, REASONS = 3 };
 
 BW_EVENT_POINT(display_picture, "display", "picture", "a picture was read whole; tag: its number");
 
 struct display_options {
-	const char *listen, *from, *keep;
+	const char *listen, *from, *keep, *show;
 	int64_t every, timeout_ms;
 };
 
@@ -33,6 +34,7 @@ struct display {
 	port_socket listener;
 	struct loop_stream stream;
 	struct picture_reader reader;
+	struct show show;
 	struct refusals damaged;
 	uint64_t pictures, kept;
 	bool has_ended;
@@ -49,7 +51,7 @@ static void fail(struct display *display, const char *why, int err)
 
 static void keep(struct display *display, const struct picture_header *header)
 {
-	char path[PATH_BYTES];
+	char path[PATH_BYTES], head[PICTURE_PGM_HEAD_BYTES];
 	FILE *file;
 	bool is_written;
 
@@ -59,7 +61,7 @@ static void keep(struct display *display, const struct picture_header *header)
 		fail(display, "a picture could not be kept", -errno);
 		return;
 	}
-	fprintf(file, "P5\n%" PRId32 " %" PRId32 "\n255\n", header->width_px, header->height_px);
+	fwrite(head, 1, picture_pgm_head(header->width_px, header->height_px, head), file);
 	fwrite(display->reader.wire + PICTURE_HEADER_BYTES, 1, picture_pixels_bytes(header), file);
 	is_written = !ferror(file);
 	if (fclose(file) || !is_written)
@@ -79,6 +81,8 @@ static void take(struct display *display, const struct picture_header *header)
 	display->pictures++;
 	if (display->options->keep && header->number % display->options->every == 0)
 		keep(display, header);
+	if (display->show.argv)
+		show_picture(&display->show, display->reader.wire, PICTURE_HEADER_BYTES + picture_pixels_bytes(header));
 }
 
 static int connect_stream(struct display *display)
@@ -129,6 +133,10 @@ static int write_result(const struct display *display, const struct port_schedul
 	refusals_write(&json, "damaged_by_reason", &display->damaged);
 	json_uint(&json, "of", display->of);
 	json_uint(&json, "kept", display->kept);
+	if (display->show.argv) {
+		json_uint(&json, "shown", display->show.shown);
+		json_uint(&json, "not_shown", show_missed(&display->show));
+	}
 	answer_validity(&json, display->has_ended && !count, reasons, count);
 	summary_scheduling(&json, scheduling);
 	answer_end(&json);
@@ -152,6 +160,18 @@ static void write_ready(const struct display *display)
 	answer_end(&json);
 }
 
+static int start_show(struct display *display)
+{
+	int err = display->show.argv ? show_start(&display->show) : 0;
+
+	if (!err)
+		return EXIT_DONE;
+	if (err != -ENOTSUP)
+		return side_fail(&display->side, "cannot start", display->show.argv[0], err);
+	fprintf(stderr, TOOL ": --show: this system has none; Linux has\n");
+	return EXIT_CAPABILITY;
+}
+
 static int run(struct display *display)
 {
 	const struct display_options *options = display->options;
@@ -172,12 +192,17 @@ static int run(struct display *display)
 	err = picture_reader_make(&display->reader, &display->stream, options->timeout_ms * NS_PER_MS);
 	if (err)
 		return side_fail(&display->side, "no memory for", "pictures", err);
+	code = start_show(display);
+	if (code)
+		return code;
 	write_ready(display);
 	code = side_run(&display->side, run_display, display, NULL, &scheduling);
+	if (display->show.argv)
+		show_end(&display->show);
 	return code ? code : write_result(display, &scheduling);
 }
 
-static int run_with(const struct display_options *options, const struct side_options *chosen)
+static int run_with(const struct display_options *options, const struct side_options *chosen, char *const *show)
 {
 	static struct display display;
 	const char *where = options->listen ? options->listen : options->from;
@@ -187,11 +212,16 @@ static int run_with(const struct display_options *options, const struct side_opt
 		return option_refuse(TOOL, "--listen, --from", NULL, "one of them");
 	if (address_parse(where, &display.peer))
 		return option_refuse(TOOL, options->listen ? "--listen" : "--from", where, ADDRESS_FORM);
+	if (show && !show[0])
+		return option_refuse(TOOL, "--show", NULL, "a program, and its words");
 	display.options = options;
+	display.show.argv = show;
 	display.side.tool = TOOL;
 	display.side.options = *chosen;
-	display.listener = display.stream.sock = PORT_SOCKET_NONE;
+	display.listener = display.stream.sock = display.show.in.sock = PORT_SOCKET_NONE;
 	code = run(&display);
+	if (show)
+		show_end(&display.show);
 	if (display.listener != PORT_SOCKET_NONE)
 		port_socket_close(display.listener);
 	picture_reader_free(&display.reader);
@@ -213,18 +243,22 @@ int verb_display(int argc, char **argv)
 		  .help = "those whose number is a multiple of it, 1..1000000 (default 1)" },
 		{ .name = "timeout-ms", .kind = OPTION_INT, .target = &chosen.timeout_ms, .min = 1, .max = 3600000, .argument = "N",
 		  .help = "end if no picture comes for so long, 1..3600000 ms (default 10000)" },
+		{ .name = "show", .kind = OPTION_TEXT, .target = &chosen.show, .argument = "COMMAND...",
+		  .help = "Linux; the last option: a program that shows pictures, as PGM on its stdin (default: none)" },
 	};
 	const struct command command = {
 		.name = TOOL,
-		.usage = "--listen ADDRESS:PORT | --from ADDRESS:PORT [options]",
-		.about = "Receive pictures, check each and keep some. There is no window. bw-events records when each was there (display).\n",
+		.usage = "--listen ADDRESS:PORT | --from ADDRESS:PORT [options] [--show COMMAND...]",
+		.about = "Receive pictures, check each and keep some. A window is a program that shows them: --show mpv -. What it does not take\n"
+			 "is dropped and counted. bw-events records when each picture was there (display).\n",
 		.options = options,
 	};
-	int parsed;
+	int parsed, own;
+	char *const *show = verb_command(argc, argv, "--show", &own);
 
 	side_add_scheduling_options(options + OWN_OPTIONS, &side);
-	parsed = options_parse(&command, argc, argv, NULL);
+	parsed = options_parse(&command, own, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);
-	return run_with(&chosen, &side);
+	return run_with(&chosen, &side, show);
 }

@@ -27,7 +27,7 @@ static void fail(struct program *program, const char *format, ...)
 int program_start(struct tracking *tracking)
 {
 	struct program *program = &tracking->program;
-	int err = port_child_start(&program->child, program->argv);
+	int err = port_child_start(&program->child, program->argv, true);
 
 	if (err)
 		return err;

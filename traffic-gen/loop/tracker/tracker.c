@@ -173,14 +173,10 @@ int verb_tracker(int argc, char **argv)
 			 "bw-events records when each picture was there, and when its command was sent (points tracker).\n",
 		.options = options,
 	};
-	char *const *program = NULL;
-	int parsed, own = 1;
+	int parsed, own;
+	char *const *program = verb_command(argc, argv, "--program", &own);
 
 	side_add_scheduling_options(options + OWN_OPTIONS, &side);
-	while (own < argc && strcmp(argv[own], "--program") != 0)
-		own++;
-	if (own < argc)
-		program = argv + own + 1;
 	parsed = options_parse(&command, own, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Port layer for Linux: a program between two pairs of sockets, which are non-blocking here and ordinary there. */
+/* Port layer for Linux: a program between pairs of sockets, which are non-blocking here and ordinary there. */
 #define _GNU_SOURCE
 #include "port/port_child.h"
 
@@ -47,22 +47,23 @@ static int spawn(pid_t *pid, char *const *argv, int in, int out)
 	return err;
 }
 
-int port_child_start(struct port_child *child, char *const *argv)
+int port_child_start(struct port_child *child, char *const *argv, bool is_read)
 {
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err = 0;
 	pid_t pid = 0;
 
 	*child = (struct port_child){ .in = PORT_SOCKET_NONE, .out = PORT_SOCKET_NONE };
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, out))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) || (is_read && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, out)))
 		err = errno;
 	if (!err)
-		err = spawn(&pid, argv, in[1], out[1]);
+		err = spawn(&pid, argv, in[1], is_read ? out[1] : STDERR_FILENO);
 	if (in[1] >= 0)
 		close(in[1]);
 	if (out[1] >= 0)
 		close(out[1]);
 	child->in = in[0];
-	child->out = out[0];
+	if (is_read)
+		child->out = out[0];
 	if (err) {
 		close_one(&child->in);
 		close_one(&child->out);

@@ -4,8 +4,9 @@
 
 #include <errno.h>
 
-int port_child_start(struct port_child *child, char *const *argv)
+int port_child_start(struct port_child *child, char *const *argv, bool is_read)
 {
+	(void)is_read;
 	(void)argv;
 	*child = (struct port_child){ .in = PORT_SOCKET_NONE, .out = PORT_SOCKET_NONE };
 	return -ENOTSUP;

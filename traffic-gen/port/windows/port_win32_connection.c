@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Port layer for Windows: nothing is known of a connection there. */
+#include "port/port_connection.h"
+
+#include <errno.h>
+
+int port_connection_read(port_socket sock, struct port_connection *found)
+{
+	(void)sock;
+	(void)found;
+	return -ENOTSUP;
+}
