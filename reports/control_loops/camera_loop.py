@@ -160,10 +160,15 @@ class CameraLoop:
         return 1 - float(self.in_picture.mean()) if self.in_picture.size else float("nan")
 
 
-def load_camera_loop(folder: Path) -> CameraLoop:
-    """Read the evidence, place all events and ask the pictures; raises RecordError, which names the file."""
+def load_camera_loop(folder: Path, run_up: int | None = None) -> CameraLoop:
+    """Read the evidence, place all events and ask the pictures; raises RecordError, which names the file.
+
+    Args:
+        folder: Of the evidence.
+        run_up: So many pictures at the beginning do not count; None: as the evidence says.
+    """
     facts = load_camera_facts(folder)
-    run_up = facts.warm_up
+    run_up = facts.warm_up if run_up is None else run_up
     truth = read_truth(folder / facts.truth)
     streams = {end.events: read_event_stream(folder / end.events) for end in facts.ends}
 

@@ -101,7 +101,12 @@ class ControlLoopsCameraLibrary(RequirementScope):
         times = times_of(profile, CAMERA_TIMES, camera_times)
         self._profile = profile
         self._folder = current_run().evidence_folder(FOLDER, target) / CAMERA_FOLDER
-        run = CameraRun(times.seconds * pictures_per_s, pictures_per_s, speed_px_s=times.speed_px_s)
+        run = CameraRun(
+            (times.rest_s + times.seconds) * pictures_per_s,
+            pictures_per_s,
+            speed_px_s=times.speed_px_s,
+            rest_ms=times.rest_s * 1000,
+        )
         with ExitStack() as stack:
             try:
                 path = stack.enter_context(camera_path(bench, spec))

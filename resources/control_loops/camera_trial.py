@@ -54,6 +54,7 @@ class CameraRun:
         commands: For every picture, or near an edge alone.
         open_loop: The camera obeys no command.
         reversed: It obeys the wrong way round.
+        rest_ms: So long the target rests before it moves: TCP opens its window meanwhile.
         motor_delay_ms: From the receipt of a command to when the motor is told.
         seed: Of world and path.
         load: Kind of the load meanwhile; empty: none.
@@ -67,16 +68,23 @@ class CameraRun:
     commands: Literal["always", "edge"] = "always"
     open_loop: bool = False
     reversed: bool = False
+    rest_ms: int = 0
     motor_delay_ms: int = 0
     seed: int = 1
     load: str = ""
     load_mbit: int = 0
 
     @property
+    def rest_pictures(self) -> int:
+        """Return how many pictures are captured before the target has moved between two of them."""
+        return math.ceil(self.rest_ms * self.pictures_per_s / 1000) + 1 if self.rest_ms else 0
+
+    @property
     def camera_words(self) -> list[str]:
         """Return options of the camera."""
         found = ["--pictures", str(self.pictures), "--pictures-per-s", str(self.pictures_per_s)]
         found += ["--path", self.path, "--speed-px-s", str(self.speed_px_s), "--seed", str(self.seed)]
+        found += ["--still-ms", str(self.rest_ms)] if self.rest_ms else []
         found += ["--motor-delay-ms", str(self.motor_delay_ms)] if self.motor_delay_ms else []
         found += ["--open-loop"] if self.open_loop else []
         return [*found, *(["--reversed"] if self.reversed else [])]
@@ -178,7 +186,7 @@ def measure_camera(
     )
     write_camera(folder, found)
     try:
-        warm = found_warm_up(load_camera_loop(folder))
+        warm = max(found_warm_up(load_camera_loop(folder)), run.rest_pictures)
     except ReportError as error:
         raise MeasurementError(str(error)) from error
     found = replace(found, warm_up=warm)

@@ -99,6 +99,7 @@ class CameraTimes:
     Attributes:
         seconds: At each delay.
         delays_ms: Each way, 0 first.
+        rest_s: So long the target rests before that, while TCP opens its window.
         loads: Kinds of load, beside each of which all delays come once more.
         load_mbit: Of a network's load, in Mbit/s of payload.
         speed_px_s: Of the target, in pixels of its world.
@@ -107,6 +108,7 @@ class CameraTimes:
     seconds: int
     delays_ms: tuple[int, ...]
     speed_px_s: int
+    rest_s: int
     loads: tuple[str, ...]
     load_mbit: int
 
@@ -122,9 +124,14 @@ def camera_times(table: Fields) -> CameraTimes:
         seconds=table.integer("seconds", 2, 86_400),
         delays_ms=table.integers("delays_ms", 0, 10_000),
         speed_px_s=table.integer("speed_px_s", 1, 4000),
+        rest_s=table.integer("rest_s", 0, 600),
         loads=_loads(table),
         load_mbit=table.integer("load_mbit", 1, LOAD_MBIT_MAX),
     )
+    if times.rest_s >= times.seconds:
+        raise ConfigError(
+            f"{table.file}: {table.table}.rest_s: {times.rest_s}; allowed: less than seconds, {times.seconds}"
+        )
     if not times.delays_ms or times.delays_ms[0] or len(set(times.delays_ms)) < len(times.delays_ms):
         raise ConfigError(
             f"{table.file}: {table.table}.delays_ms: {list(times.delays_ms)}; needed: 0 first, each once"

@@ -17,7 +17,14 @@ from resources.control_loops.camera_trial import CameraRun
 from resources.control_loops.settings import CAMERA_TIMES, camera_times
 from resources.profiles import times_of
 
-TABLE: dict[str, Any] = {"seconds": 6, "delays_ms": [0, 50], "speed_px_s": 120, "loads": [], "load_mbit": 90}
+TABLE: dict[str, Any] = {
+    "seconds": 6,
+    "delays_ms": [0, 50],
+    "speed_px_s": 120,
+    "rest_s": 0,
+    "loads": [],
+    "load_mbit": 90,
+}
 
 
 def test_camera_is_on_the_target_and_its_tracker_on_another_machine(repository: Path) -> None:
@@ -30,6 +37,8 @@ def test_camera_is_told_what_is_asked() -> None:
     run = CameraRun(150, 25)
     assert run.camera_words[:4] == ["--pictures", "150", "--pictures-per-s", "25"]
     assert not {"--open-loop", "--reversed", "--motor-delay-ms"} & set(run.camera_words)
+    assert (run.rest_pictures, replace(run, rest_ms=1000).rest_pictures) == (0, 26)
+    assert replace(run, rest_ms=1000).camera_words[-2:] == ["--still-ms", "1000"]
     changed = replace(run, open_loop=True, reversed=True, motor_delay_ms=30)
     assert {"--open-loop", "--reversed", "--motor-delay-ms", "30"} <= set(changed.camera_words)
 
@@ -52,6 +61,7 @@ def test_each_profile_begins_without_delay() -> None:
         ({"seconds": 1}, "seconds"),
         ({"speed_px_s": 0}, "speed_px_s"),
         ({"loads": ["cpu"]}, "loads"),
+        ({"rest_s": 6}, "rest_s: 6; allowed: less than seconds, 6"),
         ({"load_mbit": 0}, "load_mbit"),
         ({"other": 1}, "other"),
     ],
