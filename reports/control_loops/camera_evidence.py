@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -26,6 +26,8 @@ SCHEMA = "benchwright.control_camera/1"
 CAMERA_FILE = "camera.json"
 CAMERA_FOLDER = "camera"
 """Beside the ring's evidence: a folder for each delay of the path, `50-ms`."""
+WORST_FOLDER = "worst"
+"""Beside `camera.json`: pictures around the worst moment, made again from the seed."""
 Q8 = 256
 """Parts of a pixel."""
 
@@ -76,6 +78,7 @@ class CameraFacts:
         display: None: there is none.
         delay, wire: None: the path has no router.
         load: Meanwhile; None: there was none.
+        worst: Pictures around the worst moment, in the folder `worst`; None: they were not made again.
     """
 
     target: str
@@ -94,6 +97,7 @@ class CameraFacts:
     delay: MeasuredDelay | None = omit_none()  # noqa: RUF009 - a field
     wire: Captures | None = omit_none()  # noqa: RUF009 - a field
     load: KnownLoad | None = omit_none()  # noqa: RUF009 - a field
+    worst: tuple[str, ...] | None = omit_none()
     schema: str = SCHEMA
 
     @property
@@ -122,8 +126,10 @@ class Truth:
         answers: Shape (commands,): the picture that it answers.
         look_q8: Shape (commands, 2).
         told_ns: Shape (commands,): when the motor was told; -1: never.
+        clamped: Shape (commands,): whether the mount went to the edge of the world instead.
         refused: Lines that were no command.
         complete: It has its end, and lacks no line.
+        options: Words of a command line for the same scene.
     """
 
     width_px: int
@@ -135,8 +141,10 @@ class Truth:
     answers: Times
     look_q8: Times
     told_ns: Times
+    clamped: np.ndarray[Any, np.dtype[np.bool_]]
     refused: int
     complete: bool
+    options: tuple[str, ...]
 
 
 def write_camera(folder: Path, found: CameraFacts) -> Path:
@@ -147,7 +155,7 @@ def write_camera(folder: Path, found: CameraFacts) -> Path:
 def load_camera_facts(folder: Path) -> CameraFacts:
     """Read `camera.json`; raises RecordError: names the key."""
     found = read_document(CameraFacts, folder / CAMERA_FILE, SCHEMA)
-    require_plain(found.files, CAMERA_FILE)
+    require_plain((*found.files, *(found.worst or ())), CAMERA_FILE)
     if found.wire:
         require_plain((found.wire.before, found.wire.behind), CAMERA_FILE)
     if min(found.pictures, found.period_us) < 1 or len(found.least_ns) != len(("there", "back")):
@@ -182,7 +190,8 @@ def read_truth(path: Path) -> Truth:
                 case "command":
                     look = line["look"]
                     row = (line["came_ns"], line["picture"], look["x_q8"], look["y_q8"])
-                    commands.append((*row, line["motor_ns"] if line["obeyed"] else -1))
+                    row += (line["motor_ns"] if line["obeyed"] else -1, bool(line.get("clamped")))
+                    commands.append(row)
                 case "end":
                     end = line
                 case _:
@@ -192,7 +201,7 @@ def read_truth(path: Path) -> Truth:
     if not head:
         raise RecordError(f"{path.name}: has no line of its camera")
     rows = np.array(sorted(pictures), np.int64).reshape(-1, 6)
-    answers = np.array(sorted(commands), np.int64).reshape(-1, 5)
+    answers = np.array(sorted(commands), np.int64).reshape(-1, 6)
     is_whole = bool((rows[:, 0] == np.arange(len(rows))).all())
     return Truth(
         int(head["width_px"]),
@@ -204,8 +213,10 @@ def read_truth(path: Path) -> Truth:
         answers[:, 1],
         answers[:, 2:4],
         answers[:, 4],
+        answers[:, 5].astype(np.bool_),
         refused,
         bool(end) and is_whole and not end.get("lacks") and end.get("pictures") == len(rows),
+        _words(head.get("options")),
     )
 
 
@@ -221,6 +232,10 @@ def read_places(path: Path) -> tuple[Times, Times]:
     if (np.diff(found[:, 0]) <= 0).any():
         raise RecordError(f"{path.name}: its times do not rise")
     return found[:, 0], found[:, 1:]
+
+
+def _words(options: object) -> tuple[str, ...]:
+    return tuple(map(str, cast("list[object]", options))) if isinstance(options, list) else ()
 
 
 def _lines(path: Path) -> list[tuple[int, dict[str, Any]]]:

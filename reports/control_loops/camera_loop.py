@@ -98,6 +98,7 @@ class CameraLoop:
         wire: What captures on both sides of the router show; None: there are none.
         waiting_ns: Of its pictures that count: from the last datagram behind the router to when the tracker
             has it whole, shape (m,).
+        place_q8: Shape (pictures, 2): where the target was then, in 1/256 pixel of the world.
         in_picture: Shape (pictures,): whether the target's centre was in the picture.
         load: What a load meanwhile came to; None: there was none.
     """
@@ -117,6 +118,7 @@ class CameraLoop:
     pixels: PixelDelay | None
     wire: PicturesOnTheWire | None
     waiting_ns: Times
+    place_q8: Times
     in_picture: NDArray[np.bool_]
     lost_events: int
     complete: bool
@@ -209,6 +211,7 @@ def load_camera_loop(folder: Path, run_up: int | None = None) -> CameraLoop:
         _by_pixels(truth, at_ns, place_q8, run_up),
         wire,
         _waiting_ns(wire, pictures, facts.tai_utc_s),
+        place_q8,
         _in_picture(truth, place_q8),
         sum(each.lost for each in streams.values()),
         truth.complete,

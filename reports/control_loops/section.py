@@ -24,6 +24,8 @@ from reports.control_loops.ring_plots import figure_stretches, figure_whole
 from reports.control_loops.ring_verdict import FoundHold, found_hold
 from reports.control_loops.stretch_verdict import stretch_uncertainty
 from reports.control_loops.sweep import SweepRow, sweep_rows
+from reports.control_loops.worst import WorstMoment, worst_of_all
+from reports.control_loops.worst_plot import caption_of, figure_worst
 from reports.errors import ReportError
 from reports.record.measurement import Measurement
 from reports.section import PrintFigure, Section, TargetData, TargetView
@@ -71,6 +73,7 @@ class ControlLoopsSection(TargetView):
         loaded: Rings beside a load.
         loops: Of camera and tracker, idle first, the least delay first.
         problems: Why.
+        worst: The worst moment of all loops of a camera, and of which; None: no pictures of it.
     """
 
     judged: tuple[Measurement, ...]
@@ -80,6 +83,7 @@ class ControlLoopsSection(TargetView):
     loaded: tuple[Ring, ...] = ()
     loops: tuple[tuple[Case, CameraLoop], ...] = ()
     problems: tuple[str, ...] = ()
+    worst: tuple[Case, WorstMoment] | None = None
 
     @property
     def records(self) -> Sequence[Measurement]:
@@ -162,6 +166,8 @@ class ControlLoopsSection(TargetView):
         ]
         if sweeps and len(sweeps[0]) > 1:
             yield figure_slope("loops-slope", sweeps), SLOPE_CAPTION
+        if sweeps and self.worst is not None:
+            yield figure_worst("loops-worst", self.worst[1]), caption_of(*self.worst)
 
 
 def _rows(ring: Ring) -> list[StretchRow]:
@@ -297,7 +303,9 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
             loops.append((case, measured.once(load_camera_loop, place)))
         except ReportError as error:
             problems.append(f"{place.name}: {error}")
-    return ControlLoopsSection(judged, ring, held, nagle, loaded, tuple(loops), tuple(problems))
+    placed = [(case, folder / CAMERA_FOLDER / case.folder, found) for case, found in loops]
+    worst = worst_of_all(placed, problems)
+    return ControlLoopsSection(judged, ring, held, nagle, loaded, tuple(loops), tuple(problems), worst)
 
 
 def _cases(folder: Path, file: str) -> list[Case]:

@@ -28,6 +28,7 @@ from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.control_loops.camera_path import CameraPath, camera_nodes
 from resources.control_loops.loads import end_load, load_of_loop, start_load
 from resources.control_loops.ring_trial import STARTING_S, TOOL
+from resources.control_loops.worst_pictures import render_worst
 from resources.timeline.clocks_asked import ENDING_S, ask_clocks
 from resources.timeline.recorded_program import RecordedProgram, collect_recorded, start_recorded
 from resources.timeline.stimulus_trial import WITNESS_MAX_MS, least_way_ns
@@ -186,10 +187,11 @@ def measure_camera(
     )
     write_camera(folder, found)
     try:
-        warm = max(found_warm_up(load_camera_loop(folder)), run.rest_pictures)
+        loop = load_camera_loop(folder)
+        warm = max(found_warm_up(loop), run.rest_pictures)
     except ReportError as error:
         raise MeasurementError(str(error)) from error
-    found = replace(found, warm_up=warm)
+    found = replace(found, warm_up=warm, worst=render_worst(bench, loop, warm, folder) or None)
     write_camera(folder, found)
     return found
 

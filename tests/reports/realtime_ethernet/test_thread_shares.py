@@ -210,7 +210,7 @@ def test_a_ring_of_this_machine_has_the_shares_of_its_text(tmp_path: Path) -> No
     found, expected = (thread_shares(each, trips, {"sh": "shell"}) for each in (steps, as_text))
     assert found == expected
     assert found.median.messages > 0
-    assert len(found.names) > 2
+    assert "shell" in found.names  # who else ran meanwhile is the machine's affair
 
 
 def test_a_ring_that_lost_events_does_not_tell_what_was_then(tmp_path: Path) -> None:

@@ -12,10 +12,13 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import ConfigError
 from hw.fields import Fields
+from reports.control_loops.camera_loop import load_camera_loop
 from resources.control_loops.camera_path import camera_nodes
 from resources.control_loops.camera_trial import CameraRun
 from resources.control_loops.settings import CAMERA_TIMES, camera_times
+from resources.control_loops.worst_pictures import render_words
 from resources.profiles import times_of
+from tests.reports.control_loops.camera_sample import write_sample_camera
 
 TABLE: dict[str, Any] = {
     "seconds": 6,
@@ -69,3 +72,18 @@ def test_each_profile_begins_without_delay() -> None:
 def test_what_cannot_be_is_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         camera_times(Fields({**TABLE, **change}, "camera.times.toml", "ci"))
+
+
+def test_picture_is_made_again_by_what_the_truth_file_says(tmp_path: Path) -> None:
+    write_sample_camera(tmp_path, truth=with_options)
+    truth = load_camera_loop(tmp_path).truth
+    x, y, _ = (str(each) for each in truth.pose_q8[7])
+    assert render_words(truth, 7) == [
+        *("render", "--seed", "3", "--number", "7", "--captured-ns", str(5_000_000 + 7 * 40_000_000)),
+        *("--x-q8", x, "--y-q8", y, "--zoom-q8", "256"),
+    ]
+
+
+def with_options(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    lines[0]["options"] = ["--seed", "3"]
+    return lines
