@@ -77,7 +77,12 @@ def warm_up(times_s: Floats, values: Floats) -> WarmUp:
     if not np.isfinite(values).all():
         raise ReportError("a warm-up needs values that are numbers")
     half = len(values) // 2
-    count = max(_first_part(values), _beyond_all_that_follows(values))
+    count = _first_part(values)
+    if not count and half >= VALUES_MIN:
+        # A disturbance in the second half may hide what the first one shows by itself.
+        within = _first_part(values[:half])
+        count = within if within <= half // 2 else 0
+    count = max(count, _beyond_all_that_follows(values))
     settles = count <= half
     count = min(count, half)
     end_s = float(times_s[count])

@@ -130,6 +130,15 @@ def test_chaos_that_dies_out_in_steps_is_cut_to_its_end() -> None:
     assert warm_up(TIMES_S, values).count == pytest.approx(350, abs=15)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_disturbance_in_the_second_half_hides_no_warm_up(seed: int) -> None:
+    """As a retransmission timer of a connection at 300 ms each way: 1.2 s more, which go in 30 pictures."""
+    delays_ms = 606 + 0.5 * remembering(0.5)(np.random.default_rng(seed))[:600]
+    delays_ms[:125] += np.linspace(2700, 0, 125)
+    delays_ms[510:541] += np.linspace(1200, 160, 31)
+    assert warm_up(np.arange(600) / RATE_HZ, delays_ms).count == pytest.approx(120, abs=10)
+
+
 def test_what_changes_beyond_its_middle_does_not_settle() -> None:
     rng = np.random.default_rng(5)
     values = rng.standard_normal(N)
