@@ -68,7 +68,7 @@ class CameraFacts:
     """What `camera.json` holds.
 
     Attributes:
-        target: Its kind; the camera is there.
+        target: Its kind; the camera is there, or the tracker.
         truth, places: Files.
         pictures: That the camera was asked for.
         commands: Whether the tracker sends a command for every picture, or near an edge only.

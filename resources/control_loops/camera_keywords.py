@@ -40,7 +40,7 @@ from reports.run.current import judges
 from reports.run.robot_variable import robot_variable
 from reports.timeline.leg import quantile_ns
 from reports.units import format_value
-from resources.control_loops.camera_path import camera_path
+from resources.control_loops.camera_path import TargetIs, camera_path
 from resources.control_loops.camera_trial import CameraRun, measure_camera
 from resources.control_loops.loads import IDLE, LOADS
 from resources.control_loops.settings import CAMERA_TIMES, camera_times
@@ -84,7 +84,11 @@ class ControlLoopsCameraLibrary(RequirementScope):
 
     @keyword
     def let_the_tracker_follow_the_target(
-        self, target: str, profile: Profile, pictures_per_s: int = 25
+        self,
+        target: str,
+        profile: Profile,
+        pictures_per_s: int = 25,
+        target_is: TargetIs = "camera",
     ) -> None:
         """Let a tracker follow a target of constant speed, once at each of the profile's delays of the path.
 
@@ -92,9 +96,11 @@ class ControlLoopsCameraLibrary(RequirementScope):
         delay alone, which is 0.
 
         Args:
-            target: Name of the target under `benchwright.targets` of the bench file: the camera is there.
+            target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `nightly`, …: how long, and which delays.
             pictures_per_s: How often the camera takes a picture.
+            target_is: `camera`, and a producer tracks, or `tracker`, and a producer is the camera. The
+                router is on the camera's link, a load that builds on the target.
         """
         library = bench_library()
         bench, spec = library.bench, library.target(target)
@@ -106,10 +112,11 @@ class ControlLoopsCameraLibrary(RequirementScope):
             pictures_per_s,
             speed_px_s=times.speed_px_s,
             rest_ms=times.rest_s * 1000,
+            target_is=target_is,
         )
         with ExitStack() as stack:
             try:
-                path = stack.enter_context(camera_path(bench, spec))
+                path = stack.enter_context(camera_path(bench, spec, target_is))
             except CapabilityError as error:
                 say(f"no delay is put into the path: {error}")
                 path = None

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from hw.bench import BenchSpec, TargetSpec
 from hw.errors import CapabilityError, MeasurementError
@@ -26,6 +27,7 @@ from resources.tools.capture import capture_file
 from resources.tools.experiment import Experiment
 from resources.tools.path_capture import PathEnds, captured_path
 
+TargetIs = Literal["camera", "tracker"]
 PROBE_PORT = 9670
 PROBES_MIN, PROBE_INTERVAL_US, PROBE_BYTES = 100, 25_000, 100
 TIMEOUT_MS = 30_000
@@ -129,19 +131,33 @@ class CameraPath:
         return job
 
 
-def camera_nodes(spec: BenchSpec, target: TargetSpec) -> tuple[tuple[str, str], ...]:
+def camera_nodes(
+    spec: BenchSpec, target: TargetSpec, target_is: TargetIs = "camera"
+) -> tuple[tuple[str, str], ...]:
     """Return node and address of camera, tracker and display.
+
+    Args:
+        spec: The bench.
+        target: One of them; the others are producers.
+        target_is: Which.
 
     Raises:
         CapabilityError: The bench has too few producers besides the target.
     """
-    camera, _, tracker, display, _ = ring_nodes(spec, target)
-    return camera, tracker, display
+    own, _, other, display, _ = ring_nodes(spec, target)
+    return (own, other, display) if target_is == "camera" else (other, own, display)
 
 
 @contextmanager
-def camera_path(bench: OpenBench, target: TargetSpec) -> Generator[CameraPath]:
+def camera_path(
+    bench: OpenBench, target: TargetSpec, target_is: TargetIs = "camera"
+) -> Generator[CameraPath]:
     """Give the router between camera and tracker; at the end it is out of the way.
+
+    Args:
+        bench: An open bench.
+        target: Camera or tracker.
+        target_is: Which.
 
     Raises:
         CapabilityError: The bench has no router, it is not between them, or nobody can capture at its sides.
@@ -150,7 +166,7 @@ def camera_path(bench: OpenBench, target: TargetSpec) -> Generator[CameraPath]:
     router = bench.router()
     if spec.virtual is None:
         raise CapabilityError(f"bench {spec.name}: nothing captures at both sides of the router")
-    camera, tracker, _ = camera_nodes(spec, target)
+    camera, tracker, _ = camera_nodes(spec, target, target_is)
     assert spec.router is not None
     there = spec.router.path(camera[0], tracker[0], spec.topology)
     if there is None:

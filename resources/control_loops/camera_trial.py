@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A camera on the target, a tracker and a display on producers: a closed loop through the bench's router.
 
+By choice the tracker is on the target, and the camera on a producer.
+
 What the router adds each way is measured meanwhile by datagrams of a flow of its own and captures at both of
 its sides. The clocks are asked all the while on the control network, which the router is not on.
 """
@@ -25,7 +27,7 @@ from reports.control_loops.wire import PATH_FOLDER
 from reports.errors import ReportError
 from reports.timeline.recorded_end import RecordedEnd
 from resources.clock_sync.tai_utc import common_tai_utc_s
-from resources.control_loops.camera_path import CameraPath, camera_nodes
+from resources.control_loops.camera_path import CameraPath, TargetIs, camera_nodes
 from resources.control_loops.loads import end_load, load_of_loop, start_load
 from resources.control_loops.ring_trial import STARTING_S, TOOL
 from resources.control_loops.worst_pictures import render_worst
@@ -58,7 +60,8 @@ class CameraRun:
         rest_ms: So long the target rests before it moves: TCP opens its window meanwhile.
         motor_delay_ms: From the receipt of a command to when the motor is told.
         seed: Of world and path.
-        load: Kind of the load meanwhile; empty: none.
+        target_is: Camera or tracker.
+        load: Kind of the load meanwhile, of a build on the target; empty: none.
         load_mbit: Of a network's, in Mbit/s of payload.
     """
 
@@ -72,6 +75,7 @@ class CameraRun:
     rest_ms: int = 0
     motor_delay_ms: int = 0
     seed: int = 1
+    target_is: TargetIs = "camera"
     load: str = ""
     load_mbit: int = 0
 
@@ -102,7 +106,7 @@ def measure_camera(
 
     Args:
         bench: An open bench.
-        target: Where the camera is.
+        target: Where the camera is, or the tracker.
         run: What is done.
         folder: Evidence goes here.
         path: The router between camera and tracker, which is set; None: there is none.
@@ -115,7 +119,7 @@ def measure_camera(
     folder.mkdir(parents=True, exist_ok=True)
     spec = bench.spec
     (camera, camera_address), (tracker, tracker_address), (display, display_address) = places = camera_nodes(
-        spec, target
+        spec, target, run.target_is
     )
     nodes = [node for node, _ in places]
     bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
@@ -124,7 +128,7 @@ def measure_camera(
     what = None
     if run.load:
         way = (camera, camera_address), (tracker, tracker_address)
-        what = load_of_loop(run.load, math.ceil(within_s) + STARTING_S, camera, way, run.load_mbit)
+        what = load_of_loop(run.load, math.ceil(within_s) + STARTING_S, target.node, way, run.load_mbit)
     truth = f"{bench.node(camera).fresh_folder('camera-truth')}/{TRUTH}"
     pictures, commands = (f"{camera_address}:{port}" for port in (PICTURES_PORT, COMMANDS_PORT))
     shown = f"{display_address}:{DISPLAY_PORT}"

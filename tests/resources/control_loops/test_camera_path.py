@@ -105,6 +105,16 @@ def test_router_is_on_the_cameras_link_both_ways_and_out_of_the_way_at_the_end(r
     assert bench.router().cleared
 
 
+def test_router_is_on_the_link_of_the_camera_of_a_target_that_tracks(repository: Path) -> None:
+    _, bench = made(repository)
+    with camera_path(bench, bench.spec.targets["linux-rt"], "tracker") as path:
+        assert (path.camera[0], path.tracker[0]) == ("p01", "linux-rt")
+        assert (path.there, path.back) == (
+            PathDirection("p01", "switch"),
+            PathDirection("p01", "p01"),
+        )
+
+
 def test_bench_of_real_machines_has_nobody_to_capture(repository: Path) -> None:
     _, bench = made(repository)
     spec = load_bench(repository / "hw/benches/example-hardware.yaml")

@@ -34,6 +34,8 @@ def test_camera_is_on_the_target_and_its_tracker_on_another_machine(repository: 
     bench = load_bench(repository / "hw/benches/virtual.yaml")
     places = camera_nodes(bench, bench.targets["linux-rt"])
     assert [node for node, _ in places] == ["linux-rt", "p01", "p02"]
+    places = camera_nodes(bench, bench.targets["linux-rt"], "tracker")
+    assert [node for node, _ in places] == ["p01", "linux-rt", "p02"]
 
 
 def test_camera_is_told_what_is_asked() -> None:
