@@ -10,6 +10,8 @@ shifted_en          least E_n where the numbers of pictures are wrong by one, by
 motor_en            E_n where 30 ms lie between a command's arrival and the motor; motor_events_ms: what of
                     that shows in events
 lost                delays of all runs at which the target was lost before the warm-up was over
+window_open_percent at the longest delay: runs whose warm-up, by the delays alone, ends no earlier than TCP's
+                    congestion window has stopped limiting what is sent
 slope_off           by how much the slope of the loop's median against the path's measured delay is off 2
 out_percent         pictures without the target, closed, on a path that wanders
 open_s, reversed_s  when the target is in the picture for the last time: the loop open, and reversed
@@ -17,7 +19,9 @@ open_s, reversed_s  when the target is in the picture for the last time: the loo
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -25,18 +29,20 @@ from bench.lab.options import Options, takes
 from bench.lab.report import REPOSITORY, RESULTS, Bar, publish, say, steal_ms
 from hw.errors import MeasurementError
 from hw.session import Bench, open_bench
-from reports.control_loops.camera_loop import CameraLoop, load_camera_loop
+from reports.control_loops.camera_loop import CameraLoop, found_warm_up, load_camera_loop
 from reports.control_loops.camera_verdict import witnesses_en
 from reports.normalised_error import normalised_error
 from reports.timeline.leg import quantile_ns
 from resources.control_loops.camera_path import CameraPath, camera_path
-from resources.control_loops.camera_trial import CameraRun, measure_camera
+from resources.control_loops.camera_trial import TRUTH, CameraRun, measure_camera
 
 BENCH_FILE = REPOSITORY / "hw" / "benches" / "virtual.yaml"
 FOLDER = RESULTS / "camera"
 TARGET = "linux"
-PICTURES_PER_S, SECONDS = 25, 10
-DELAYS_MS = (0, 50, 100, 200)
+PICTURES_PER_S, SECONDS, REST_S = 25, 10, 8
+DELAYS_MS = (0, 50, 100, 200, 300)
+LIMITS_FROM = 0.9
+"""Of a window: where more of it is on its way, it limits what is sent."""
 NS_PER_MS = 1_000_000
 BARS = {
     "en_within_percent": Bar(90, at_least=True),
@@ -44,13 +50,16 @@ BARS = {
     "shifted_en": Bar(1.001, at_least=True),
     "motor_en": Bar(1.001, at_least=True),
     "lost": Bar(0),
+    "window_open_percent": Bar(100, at_least=True),
     "slope_off": Bar(0.02),
     "out_percent": Bar(1),
 }
 
 
-PLAIN = CameraRun(PICTURES_PER_S * SECONDS, PICTURES_PER_S, speed_px_s=70)
-"""While a connection opens its window at 200 ms each way, what is faster is out of the picture for good."""
+PLAIN = CameraRun(PICTURES_PER_S * SECONDS, PICTURES_PER_S, speed_px_s=120, congestion="cubic")
+"""BBR sends four segments a round trip each ten seconds, to see how short that is: 1.2 s more at 300 ms."""
+RESTED = replace(PLAIN, pictures=PICTURES_PER_S * (REST_S + SECONDS), rest_ms=REST_S * 1000)
+"""While a connection opens its window at 300 ms each way, what moves is out of the picture for good."""
 
 
 def followed(
@@ -81,6 +90,8 @@ class Sweep:
         en, u_ms, shifted: E_n of both witnesses, the larger U, E_n with wrong numbers of pictures.
         slope: Of the loop's median against the measured delay.
         lost: Delays at which the target was lost for good before the warm-up was over.
+        warm_up, window: At the longest delay the first picture behind the warm-up, by the delays alone, and
+            the one that first found the window open; 0: it always was.
     """
 
     en: list[float]
@@ -88,15 +99,29 @@ class Sweep:
     shifted: list[float]
     slope: float
     lost: int
+    warm_up: int
+    window: int
+
+
+def window_opens(truth: Path) -> int:
+    """Return the first picture from which on, for a second, TCP's window did not limit what was sent."""
+    lines = [json.loads(line) for line in truth.read_text().splitlines()]
+    told = sorted((each for each in lines if each["type"] == "connection"), key=lambda each: each["number"])
+    if not told:
+        raise MeasurementError(f"{truth}: its kernel has said nothing of the connection")
+    limits = [each["in_flight_bytes"] >= LIMITS_FROM * each["window_bytes"] for each in told]
+    at = next(at for at in range(len(told)) if not any(limits[at : at + PICTURES_PER_S]))
+    return int(told[at]["number"]) if at else 0
 
 
 def sweep(bench: Bench, path: CameraPath, number: int) -> Sweep:
     """Return what both witnesses say at each delay, and the slope."""
     loops = {
-        delay_ms: followed(bench, f"run-{number}/{delay_ms}-ms", PLAIN, path, delay_ms)
+        delay_ms: followed(bench, f"run-{number}/{delay_ms}-ms", RESTED, path, delay_ms)
         for delay_ms in DELAYS_MS
     }
     found = {delay_ms: witnesses_en(each) for delay_ms, each in loops.items()}
+    longest = FOLDER / f"run-{number}" / f"{max(DELAYS_MS)}-ms"
     for delay_ms, (en, difference_ns, pixels_u_ns, events_u_ns) in found.items():
         say(
             f"{delay_ms:4} ms: E_n {en:.2f}, pictures {difference_ns / NS_PER_MS:+.2f} ms,"
@@ -115,6 +140,8 @@ def sweep(bench: Bench, path: CameraPath, number: int) -> Sweep:
         [shifted_en(loops[delay_ms]) for delay_ms in kept],
         float(np.polyfit(measured, medians, 1)[0]),
         len(loops) - len(kept),
+        found_warm_up(load_camera_loop(longest, 0)),
+        window_opens(longest / TRUTH),
     )
 
 
@@ -145,6 +172,7 @@ def main(options: Options) -> int:
             "u_most_ms": max(each for run in runs for each in run.u_ms),
             "shifted_en": min(each for run in runs for each in run.shifted),
             "lost": sum(run.lost for run in runs),
+            "window_open_percent": 100 * float(np.mean([run.warm_up >= run.window for run in runs])),
             "slope_off": float(np.median([abs(each.slope - 2) for each in runs])),
         }
         plain, motor = followed(bench, "plain"), followed(bench, "motor", replace(PLAIN, motor_delay_ms=30))

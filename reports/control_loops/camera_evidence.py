@@ -130,6 +130,7 @@ class Truth:
         refused: Lines that were no command.
         complete: It has its end, and lacks no line.
         options: Words of a command line for the same scene.
+        congestion: Congestion control of the pictures' connection; empty: its system does not say.
     """
 
     width_px: int
@@ -145,6 +146,7 @@ class Truth:
     refused: int
     complete: bool
     options: tuple[str, ...]
+    congestion: str = ""
 
 
 def write_camera(folder: Path, found: CameraFacts) -> Path:
@@ -217,6 +219,7 @@ def read_truth(path: Path) -> Truth:
         refused,
         bool(end) and is_whole and not end.get("lacks") and end.get("pictures") == len(rows),
         _words(head.get("options")),
+        str(head.get("congestion", "")),
     )
 
 

@@ -58,6 +58,7 @@ class CameraRun:
         open_loop: The camera obeys no command.
         reversed: It obeys the wrong way round.
         rest_ms: So long the target rests before it moves: TCP opens its window meanwhile.
+        congestion: Congestion control of the pictures' connection; empty: the camera's system chooses.
         motor_delay_ms: From the receipt of a command to when the motor is told.
         seed: Of world and path.
         target_is: Camera or tracker.
@@ -73,6 +74,7 @@ class CameraRun:
     open_loop: bool = False
     reversed: bool = False
     rest_ms: int = 0
+    congestion: str = ""
     motor_delay_ms: int = 0
     seed: int = 1
     target_is: TargetIs = "camera"
@@ -90,6 +92,7 @@ class CameraRun:
         found = ["--pictures", str(self.pictures), "--pictures-per-s", str(self.pictures_per_s)]
         found += ["--path", self.path, "--speed-px-s", str(self.speed_px_s), "--seed", str(self.seed)]
         found += ["--still-ms", str(self.rest_ms)] if self.rest_ms else []
+        found += ["--congestion", self.congestion] if self.congestion else []
         found += ["--motor-delay-ms", str(self.motor_delay_ms)] if self.motor_delay_ms else []
         found += ["--open-loop"] if self.open_loop else []
         return [*found, *(["--reversed"] if self.reversed else [])]

@@ -19,4 +19,14 @@ struct port_connection {
 /** Read it; it never waits for the other end. @return 0; -ENOTSUP: this system does not say; or -errno */
 int port_connection_read(port_socket sock, struct port_connection *found);
 
+enum { PORT_CONGESTION_BYTES = 16 };
+
+/**
+ * Choose the congestion control; those that a listener accepts have its. @param name  such as cubic
+ * @return 0; -ENOENT: the kernel has none of the name; -EPERM: not for this user; -ENOTSUP: not of this system; or -errno
+ */
+int port_congestion_set(port_socket sock, const char *name);
+/** Read which it is. @param name  PORT_CONGESTION_BYTES @return 0; -ENOTSUP: this system does not say; or -errno */
+int port_congestion_read(port_socket sock, char *name);
+
 #endif

@@ -14,10 +14,10 @@
 #define TOOL "bw-loop camera"
 #define TICK_NS (10 * NS_PER_MS) /* between two looks at what is to be written */
 
-enum { THREADS = 4, REASONS = 8, OWN_OPTIONS = 15, BACKLOG = 1 };
+enum { THREADS = 4, REASONS = 8, OWN_OPTIONS = 16, BACKLOG = 1 };
 
 struct camera_options {
-	const char *serve, *commands, *truth, *look;
+	const char *serve, *commands, *truth, *look, *congestion;
 	int64_t pictures_per_s, pictures, queue, pan_px_s, zoom_q8, zoom_speed_q8, motor_delay_ms, timeout_ms;
 	bool is_open, is_reversed, waits_for_client;
 };
@@ -58,6 +58,8 @@ static void write_truth_head(struct camera *camera, struct scene_options *chosen
 	json_int(json, "tilt_q8_s", camera->mount.limits.tilt_q8_s);
 	json_int(json, "zoom_q8_s", camera->mount.limits.zoom_q8_s);
 	json_int(json, "motor_delay_ns", camera->motor_delay_ns);
+	if (*camera->congestion)
+		json_string(json, "congestion", camera->congestion);
 	json_bool(json, "open_loop", camera->is_open);
 	json_bool(json, "reversed", camera->is_reversed);
 	scene_write_words(json, chosen);
@@ -229,6 +231,18 @@ static int listen_at(struct camera *camera, const char *text, const char *option
 	return err ? side_fail(&camera->side, "cannot listen at", text, err) : EXIT_DONE;
 }
 
+/* Of the connection that carries pictures; NULL: the system's choice. Which it is goes into the truth file. */
+static int choose_congestion(struct camera *camera, const char *name)
+{
+	int err = name ? port_congestion_set(camera->picture_listener, name) : 0;
+
+	if (err)
+		return side_fail(&camera->side, "the kernel has no congestion control", name, err);
+	if (port_congestion_read(camera->picture_listener, camera->congestion))
+		*camera->congestion = '\0';
+	return EXIT_DONE;
+}
+
 static int open_all(struct camera *camera, const struct camera_options *options)
 {
 	const struct render_settings *settings = &camera->scene.camera;
@@ -237,6 +251,8 @@ static int open_all(struct camera *camera, const struct camera_options *options)
 
 	if (!code)
 		code = listen_at(camera, options->serve, "--serve", &camera->picture_listener);
+	if (!code)
+		code = choose_congestion(camera, options->congestion);
 	if (!code && options->commands)
 		code = listen_at(camera, options->commands, "--commands", &camera->command_listener);
 	if (code)
@@ -336,6 +352,8 @@ int verb_camera(int argc, char **argv)
 		  .argument = "N", .help = "1..1000 (default 25)" },
 		{ .name = "queue", .kind = OPTION_INT, .target = &chosen.queue, .min = 1, .max = PICTURE_QUEUE_MAX, .argument = "N",
 		  .help = "pictures that may wait to be sent, 1..256 (default 8); what finds no room is lost" },
+		{ .name = "congestion", .kind = OPTION_TEXT, .target = &chosen.congestion, .argument = "NAME",
+		  .help = "of the pictures' connection, such as cubic; Linux (default: the system's)" },
 		{ .name = "wait-for-client", .kind = OPTION_FLAG, .target = &chosen.waits_for_client,
 		  .help = "start once somebody is there for the pictures, and for commands (default: at once)" },
 		{ .name = "truth", .kind = OPTION_TEXT, .target = &chosen.truth, .argument = "FILE",

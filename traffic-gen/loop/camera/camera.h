@@ -34,6 +34,7 @@ struct camera {
 	uint32_t pictures;
 	bool is_open, is_reversed, waits_for_client, has_commands;
 
+	char congestion[PORT_CONGESTION_BYTES]; /* of the connection that carries pictures; empty: nobody says */
 	port_socket picture_listener, command_listener;
 	atomic_bool has_client, has_commander; /* somebody has connected */
 	atomic_bool has_started, is_all_captured, has_failed, motor_is_over;

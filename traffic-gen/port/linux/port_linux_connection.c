@@ -6,6 +6,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/socket.h>
 
 int port_connection_read(port_socket sock, struct port_connection *found)
@@ -30,4 +31,17 @@ int port_connection_read(port_socket sock, struct port_connection *found)
 		.resent = info.tcpi_total_retrans,
 	};
 	return 0;
+}
+
+int port_congestion_set(port_socket sock, const char *name)
+{
+	return setsockopt((int)sock, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) ? -errno : 0;
+}
+
+int port_congestion_read(port_socket sock, char *name)
+{
+	socklen_t length = PORT_CONGESTION_BYTES - 1;
+
+	memset(name, 0, PORT_CONGESTION_BYTES);
+	return getsockopt((int)sock, IPPROTO_TCP, TCP_CONGESTION, name, &length) ? -errno : 0;
 }

@@ -10,3 +10,17 @@ int port_connection_read(port_socket sock, struct port_connection *found)
 	(void)found;
 	return -ENOTSUP;
 }
+
+int port_congestion_set(port_socket sock, const char *name)
+{
+	(void)sock;
+	(void)name;
+	return -ENOTSUP;
+}
+
+int port_congestion_read(port_socket sock, char *name)
+{
+	(void)sock;
+	(void)name;
+	return -ENOTSUP;
+}
