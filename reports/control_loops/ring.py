@@ -118,7 +118,8 @@ def load_ring(folder: Path) -> Ring:
     answers = tuple(load_answer(folder, end) for end in facts.ends)
     streams = [read_event_stream(folder / end.events) for end in facts.ends]
     times = [
-        end.time(folder, stream, facts.tai_utc_s) for end, stream in zip(facts.ends, streams, strict=True)
+        end.time(folder, stream, facts.tai_utc_s, is_corrected=facts.is_corrected(end))
+        for end, stream in zip(facts.ends, streams, strict=True)
     ]
     placed = [
         PlacedEnd(end, stream, event_places(stream, time))
@@ -184,7 +185,14 @@ def _on_the_wire(
                 return (), None
             stamps_ns = np.ascontiguousarray(stream.data(own)).view(np.int64).reshape(-1)
             number, first = np.unique(stream.tag[own].astype(np.int64), return_index=True)
-            kept.append((number, end.stamp_places(folder, stamps_ns[first], facts.tai_utc_s)))
+            kept.append(
+                (
+                    number,
+                    end.stamp_places(
+                        folder, stamps_ns[first], facts.tai_utc_s, is_corrected=facts.is_corrected(end)
+                    ),
+                )
+            )
     legs = [_wire_leg(f"hop {at + 1}", facts, (at, left[at]), (at + 1, came[at])) for at in range(facts.hops)]
     return tuple(legs), _wire_leg(WHOLE, facts, (0, left[0]), (facts.hops, came[-1]))
 

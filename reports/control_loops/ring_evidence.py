@@ -54,6 +54,7 @@ class RingFacts:
         least_ns: Of each hop, what cables and switches take at least.
         hold: None: no node holds messages.
         load: Meanwhile; None: there was none.
+        clock: What corrected the target's clock meanwhile; None: nothing that is known.
     """
 
     target: str
@@ -68,6 +69,7 @@ class RingFacts:
     least_ns: tuple[int, ...]
     hold: KnownHold | None = omit_none()  # noqa: RUF009 - a field
     load: KnownLoad | None = omit_none()  # noqa: RUF009 - a field
+    clock: str | None = omit_none()
     schema: str = SCHEMA
 
     @property
@@ -75,6 +77,10 @@ class RingFacts:
         """Return the names of all files beside `ring.json`, each once."""
         names = [name for each in self.ends for name in each.files]
         return tuple(dict.fromkeys([*names, *([LOAD_FILE] if self.load else [])]))
+
+    def is_corrected(self, end: RecordedEnd) -> bool:
+        """Tell whether something corrects the clock of a program's machine meanwhile."""
+        return self.clock is not None and end.node == self.ends[0].node
 
     @property
     def hops(self) -> int:

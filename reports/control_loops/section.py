@@ -16,10 +16,18 @@ from reports.control_loops.camera_plots import figure_pictures, figure_slope
 from reports.control_loops.camera_verdict import witnesses_en
 from reports.control_loops.capability import CAPABILITY, WHOLE
 from reports.control_loops.case import Case, case_of_folder
+from reports.control_loops.clock import ClockCourse, clock_course
+from reports.control_loops.clock_plot import figure_clock
 from reports.control_loops.load import AchievedLoad
 from reports.control_loops.loop import Stretch
 from reports.control_loops.ring import Ring, load_ring
-from reports.control_loops.ring_evidence import FOLDER, HOLD_FOLDER, NAGLE_FOLDER, RING_FILE
+from reports.control_loops.ring_evidence import (
+    FOLDER,
+    HOLD_FOLDER,
+    NAGLE_FOLDER,
+    RING_FILE,
+    RingFacts,
+)
 from reports.control_loops.ring_plots import figure_stretches, figure_whole
 from reports.control_loops.ring_verdict import FoundHold, found_hold
 from reports.control_loops.stretch_verdict import stretch_uncertainty
@@ -44,6 +52,10 @@ PICTURES_CAPTION = (
 SLOPE_CAPTION = (
     "Against the delay that captures on both sides of the router show; lines: slopes of 2 and 1. Hollow:"
     " beside a load."
+)
+CLOCK_CAPTION = (
+    "The target's clock against the bench's reference, less its median; where nothing corrects it less its"
+    " line. The paper's corrections are within 10 µs, beside a build within 20 (4.2.1, 4.3.2.2)."
 )
 STRETCHES_CAPTION = "Each stretch of the ring: median, and from 1 to 99 % of the messages."
 
@@ -70,7 +82,8 @@ class ControlLoopsSection(TargetView):
         ring: None: the evidence could not be read.
         held: What a node's hold came to on each stretch; empty: no node held messages.
         nagle: A ring whose small writes wait; None: there is none.
-        loaded: Rings beside a load.
+        loaded: Rings beside a load, or while the target's clock is corrected.
+        clocks: What the target's clock did during each of them, and without.
         loops: Of camera and tracker, idle first, the least delay first.
         problems: Why.
         worst: The worst moment of all loops of a camera, and of which; None: no pictures of it.
@@ -81,6 +94,7 @@ class ControlLoopsSection(TargetView):
     held: tuple[FoundHold, ...] = ()
     nagle: Ring | None = None
     loaded: tuple[Ring, ...] = ()
+    clocks: tuple[ClockCourse, ...] = ()
     loops: tuple[tuple[Case, CameraLoop], ...] = ()
     problems: tuple[str, ...] = ()
     worst: tuple[Case, WorstMoment] | None = None
@@ -103,7 +117,18 @@ class ControlLoopsSection(TargetView):
     @property
     def loaded_rows(self) -> list[tuple[AchievedLoad, list[StretchRow]]]:
         """Return those of rings beside a load, each with what the load came to."""
-        return [(each.load, rows) for each in self.loaded if each.load and (rows := _rows(each))]
+        free = [each for each in self.loaded if not each.facts.clock]
+        return [(each.load, rows) for each in free if each.load and (rows := _rows(each))]
+
+    @property
+    def clock_rows(self) -> list[tuple[ClockCourse, StretchRow]]:
+        """Return what the target's clock did, each with the whole of the ring meanwhile."""
+        rings = {_beside(each.facts): each for each in (self.ring, *self.loaded) if each}
+        found: list[tuple[ClockCourse, StretchRow]] = []
+        for each in self.clocks:
+            rows = _rows(rings[each.clock, each.load]) if (each.clock, each.load) in rings else []
+            found += [(each, rows[0])] if rows else []
+        return found
 
     @property
     def loads(self) -> list[tuple[Case, AchievedLoad]]:
@@ -157,6 +182,8 @@ class ControlLoopsSection(TargetView):
         if self.ring is not None and len(self.ring.whole):
             yield figure_whole("loops-whole", self.ring), WHOLE_CAPTION
             yield figure_stretches("loops-stretches", self.ring), STRETCHES_CAPTION
+        if len(self.clocks) > 1:
+            yield figure_clock("loops-clock", self.clocks), CLOCK_CAPTION
         for load, loops in self._by_load():
             name = f"loops-pictures-{load}" if load else "loops-pictures"
             yield figure_pictures(name, loops), PICTURES_CAPTION
@@ -168,6 +195,11 @@ class ControlLoopsSection(TargetView):
             yield figure_slope("loops-slope", sweeps), SLOPE_CAPTION
         if sweeps and self.worst is not None:
             yield figure_worst("loops-worst", self.worst[1]), caption_of(*self.worst)
+
+
+def _beside(facts: RingFacts) -> tuple[str, str]:
+    """Return what corrected the target's clock, and the kind of the load."""
+    return facts.clock or "", facts.load.kind if facts.load else ""
 
 
 def _rows(ring: Ring) -> list[StretchRow]:
@@ -294,8 +326,11 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
             problems.append(str(error))
     has_nagle = (folder / NAGLE_FOLDER / RING_FILE).exists()
     nagle = read(folder / NAGLE_FOLDER) if has_nagle else None
-    every = (read(folder / case.folder) for case in _cases(folder, RING_FILE))
-    loaded = tuple(each for each in every if each is not None)
+    places = {"": ring, **{case.folder: read(folder / case.folder) for case in _cases(folder, RING_FILE)}}
+    rings = {place: each for place, each in places.items() if each is not None}
+    loaded = tuple(each for place, each in rings.items() if place)
+    courses = (clock_course(folder / place, each.facts) for place, each in rings.items())
+    clocks = tuple(each for each in courses if each is not None)
     loops: list[tuple[Case, CameraLoop]] = []
     for case in cases:
         place = folder / CAMERA_FOLDER / case.folder
@@ -305,13 +340,17 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
             problems.append(f"{place.name}: {error}")
     placed = [(case, folder / CAMERA_FOLDER / case.folder, found) for case, found in loops]
     worst = worst_of_all(placed, problems)
-    return ControlLoopsSection(judged, ring, held, nagle, loaded, tuple(loops), tuple(problems), worst)
+    return ControlLoopsSection(
+        judged, ring, held, nagle, loaded, clocks, tuple(loops), tuple(problems), worst
+    )
 
 
 def _cases(folder: Path, file: str) -> list[Case]:
     """Return the cases that folders with a file tell by their names, idle first, the least delay first."""
     found = (case_of_folder(place.parent.name) for place in folder.glob(f"*/{file}"))
-    return sorted((each for each in found if each is not None), key=lambda each: (each.load, each.delay_us))
+    return sorted(
+        (each for each in found if each is not None), key=lambda each: (each.clock, each.load, each.delay_us)
+    )
 
 
 SECTION = Section(

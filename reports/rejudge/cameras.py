@@ -23,7 +23,7 @@ from reports.rejudge.each import judge_evidence
 from reports.rejudge.placed_stream import NS_PER_S, PlacedStream, read_placed
 from reports.rejudge.quantiles import SHARES, SLACK_NS, quantile, quantile_problems
 from reports.rejudge.rule import outcome_of, outcome_problems
-from reports.rejudge.under_load import load_problems, split_load
+from reports.rejudge.under_load import load_problems, split_beside
 
 Json = Mapping[str, Any]
 Ns = dict[int, int]
@@ -138,7 +138,7 @@ def _own(found: Evidence, name: str) -> Ns:
 
 def _axis(record: Record, facts: Json) -> str:
     [axis] = record["subject"]["axes"]
-    name, _ = split_load(axis["value"])
+    name, _, _ = split_beside(axis["value"])
     found = AXIS.fullmatch(name)
     if axis["axis"] != "stretch" or found is None:
         raise ValueError(f"its axis is {axis}")

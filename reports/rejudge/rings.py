@@ -23,7 +23,7 @@ from reports.rejudge.placed_stream import NS_PER_S, read_placed
 from reports.rejudge.quantiles import SLACK_NS, quantile_problems
 from reports.rejudge.rule import outcome_of, outcome_problems
 from reports.rejudge.turns import Error, middle_ns, turn_error, turn_problems
-from reports.rejudge.under_load import load_problems, split_load
+from reports.rejudge.under_load import load_problems, split_beside
 
 Json = Mapping[str, Any]
 Ns = dict[int, int]
@@ -167,7 +167,7 @@ def _stretch(record: Record, found: Evidence) -> Iterator[str]:
     if facts.get("hold"):
         yield f"in {DOCUMENT} a node held messages"
     [axis] = record["subject"]["axes"]
-    name, _ = split_load(axis["value"])
+    name, _, _ = split_beside(axis["value"])
     way = _times(record["quantity"], name, programs) if axis["axis"] == "stretch" else None
     if way is None:
         yield f"its axis is {axis}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load beside what was measured, as a record's axis names it: docs/control-loops.md, docs/loads.md."""
+"""Load and clock beside what was measured, as a record's axis names them: docs/control-loops.md."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ from reports.rejudge.again import Record
 Json = Mapping[str, Any]
 
 LOAD_FILE = "load.json"
+WITH = re.compile(r"(.+) with (\S+)")
 UNDER = re.compile(r"(.+) under (\S+) load")
 
 
-def split_load(text: str) -> tuple[str, str]:
-    """Return what stands before the load on an axis, and the kind of the load; empty: there is none."""
-    found = UNDER.fullmatch(text)
-    return (found[1], found[2]) if found else (text, "")
+def split_beside(text: str) -> tuple[str, str, str]:
+    """Return what an axis has before load and clock, and both; empty: there is none."""
+    clock = load = ""
+    if found := WITH.fullmatch(text):
+        text, clock = found.groups()
+    if found := UNDER.fullmatch(text):
+        text, load = found.groups()
+    return text, load, clock
 
 
 def load_problems(record: Record, facts: Json, folder: Path) -> Iterator[str]:
@@ -33,7 +38,9 @@ def load_problems(record: Record, facts: Json, folder: Path) -> Iterator[str]:
     """
     known = facts.get("load")
     for axis in record["subject"].get("axes") or ():
-        _, kind = split_load(axis["value"])
+        _, kind, clock = split_beside(axis["value"])
+        if clock != facts.get("clock", ""):
+            yield f"its axis is {axis['value']}, its evidence of clock {facts.get('clock', 'none')}"
         if kind != (known["kind"] if known else ""):
             yield f"its axis is {axis['value']}, its evidence of load {known or 'none'}"
     conditions = record["conditions"]

@@ -8,18 +8,20 @@ answer of `bw-traffic offset` lie in one folder.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reports.errors import RecordError
 from reports.record.codec import omit_none
-from reports.timeline.clock_record import NS_PER_S, Times, nominal_ns
+from reports.timeline.clock_record import NS_PER_S, ClockLimits, Times, nominal_ns
 from reports.timeline.event_stream import EventStream
 from reports.timeline.global_time import GlobalTime, Places
 from reports.timeline.processing.stream_events import BEYOND_NS, clock_record, frequency_hz, readings_of
 from reports.timeline.sources import chained_record, read_two_way_record
 
 LAST_TICKS = 1 << 62
+CORRECTED = ClockLimits(rate_ppb=1_000_000, drift_ppb=500_000)
+"""Of a clock that a daemon slews: by 500 ppm, as adjtime(3) and the kernel's own loop do at most."""
 
 
 @dataclass(frozen=True)
@@ -43,25 +45,42 @@ class RecordedEnd:
         """Return the names of its files."""
         return tuple(name for name in (self.answer, self.events, self.exchanges) if name)
 
-    def time(self, folder: Path, stream: EventStream, tai_utc_s: int) -> GlobalTime:
-        """Return TAI by the counter of its machine; raises RecordError."""
-        own = self.own_time(stream, tai_utc_s)
+    def time(
+        self, folder: Path, stream: EventStream, tai_utc_s: int, *, is_corrected: bool = False
+    ) -> GlobalTime:
+        """Return TAI by the counter of its machine; raises RecordError.
+
+        Args:
+            folder: Of its files.
+            stream: Its points.
+            tai_utc_s: TAI - UTC.
+            is_corrected: Its clock is slewed meanwhile, more than an oscillator ever changes.
+        """
+        own = self.own_time(stream, tai_utc_s, is_corrected=is_corrected)
         if self.exchanges is None:
             return own
-        clock = GlobalTime(read_two_way_record(folder / self.exchanges, self.node))
-        return GlobalTime(chained_record(own.record, clock))
+        return GlobalTime(chained_record(own.record, self._asked(folder, is_corrected)))
 
-    def own_time(self, stream: EventStream, tai_utc_s: int) -> GlobalTime:
+    def own_time(self, stream: EventStream, tai_utc_s: int, *, is_corrected: bool = False) -> GlobalTime:
         """Return what its machine's clock showed, TAI, by the counter; raises RecordError."""
-        return GlobalTime(clock_record(self.node, stream, "realtime", tai_utc_s))
+        record = clock_record(self.node, stream, "realtime", tai_utc_s)
+        return GlobalTime(replace(record, limits=CORRECTED) if is_corrected else record)
 
-    def stamp_places(self, folder: Path, realtime_ns: Times, tai_utc_s: int) -> Places:
+    def stamp_places(
+        self, folder: Path, realtime_ns: Times, tai_utc_s: int, *, is_corrected: bool = False
+    ) -> Places:
         """Return where stamps of its machine's CLOCK_REALTIME lie, shape (n,); raises RecordError."""
         shown_ns = realtime_ns + tai_utc_s * NS_PER_S
         if self.exchanges is not None:
-            return GlobalTime(read_two_way_record(folder / self.exchanges, self.node)).place(shown_ns)
+            return self._asked(folder, is_corrected).place(shown_ns)
         zero = shown_ns * 0
         return Places(shown_ns, shown_ns, shown_ns, zero, zero == 0)
+
+    def _asked(self, folder: Path, is_corrected: bool) -> GlobalTime:
+        """Return TAI by the clock that was asked."""
+        assert self.exchanges is not None
+        record = read_two_way_record(folder / self.exchanges, self.node)
+        return GlobalTime(replace(record, limits=CORRECTED) if is_corrected else record)
 
 
 def counter_ns(stream: EventStream) -> Times:

@@ -65,6 +65,8 @@ def client_files(folder: Path, stack: StackSpec, settings: ClockSettings, place:
     """
     values = _values(stack, settings, place)
     files = {name: _filled(_template(folder, stack, name), values) for name in stack.files}
+    if settings.fifo_priority and not any(values["scheduling"] in text for text in files.values()):
+        raise ConfigError(f"clock stack {stack.name}: fifo_priority: its files have no place for it")
     if stack.needs_phc:
         files["phc"] = place.phc + "\n"
     if stack.follows_phc and place.simulated:
@@ -100,6 +102,7 @@ def _values(stack: StackSpec, settings: ClockSettings, place: Place) -> dict[str
         "server": place.server,
         "interface": place.interface,
         "hardware_stamps": f"hwtimestamp {place.interface}" if settings.hardware_stamps else "",
+        "scheduling": f"sched_priority {settings.fifo_priority}" if settings.fifo_priority else "",
         "max_change_s": str(settings.max_change_s),
         "panic_ms": str(settings.max_change_s * 1000),
         "any_counter": "--any-counter" if place.simulated else "",

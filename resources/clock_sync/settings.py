@@ -60,6 +60,7 @@ class ClockSettings:
         phc_wander: phc2sys on a simulated bench: makes the PHC wander.
         phc_offset_s: phc2sys: UTC less the PHC's time; None: the PHC shows TAI.
         hardware_stamps: chrony: let the cards stamp at both ends (`hwtimestamp`).
+        fifo_priority: chrony: SCHED_FIFO priority of the daemon on the target; 0: as the system starts it.
         ptp_domain: PTP domain number.
         server_address: Where the server is asked and answers; empty: its address in the bench file.
         standby: PTP: a second grandmaster on the time server, of lower priority, serves the same clock.
@@ -71,6 +72,7 @@ class ClockSettings:
     phc_wander: Wander | None = Wander()
     phc_offset_s: int | None = None
     hardware_stamps: bool = False
+    fifo_priority: int = 0
     ptp_domain: int = 0
     server_address: str = ""
     standby: bool = False

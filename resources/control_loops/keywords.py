@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from contextlib import ExitStack
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
-from hw.errors import ConfigError, MeasurementError
+from hw.errors import CapabilityError, ConfigError, MeasurementError
 from reports import Conditions, Subject, current_run
 from reports.control_loops.capability import DELAYS, STRETCH
 from reports.control_loops.case import Case, case_of_stretch
@@ -43,6 +45,7 @@ from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.run.robot_variable import robot_variable
 from reports.units import format_value
+from resources.control_loops.clocks import corrected_clock, known_clocks
 from resources.control_loops.loads import IDLE, LOADS
 from resources.control_loops.ring_trial import RingMessages, measure_ring
 from resources.control_loops.settings import TIMES, ring_times
@@ -56,6 +59,7 @@ from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 
 JUDGING = "Stretches Should Be Within Their Limits"
+CLOCK_LOGS = "clock"
 HOLDING_NODE = 2
 """The middle one of three: neither source nor sink is its neighbour."""
 
@@ -90,7 +94,8 @@ class ControlLoopsLibrary(RequirementScope):
         """Send messages from the target over three producers and back to it, and record every program.
 
         Then some more, of which one node holds those of each second turn; where the profile asks for
-        it some beside each of its loads, and some whose small writes wait for what was written before.
+        it some whose small writes wait for what was written before, and some beside each of its loads
+        and while each of its daemons corrects the target's clock.
 
         Args:
             target: Name of the target under `benchwright.targets` of the bench file.
@@ -112,13 +117,27 @@ class ControlLoopsLibrary(RequirementScope):
             say(f"{times.nagle_count} messages whose small writes wait for what was written before")
             slow = replace(messages, count=times.nagle_count, nagle=True)
             measure_ring(bench, spec, slow, self._folder / NAGLE_FOLDER)
-        for case in times.cases:
-            if case.load:
-                say(f"{times.load_count} messages {case.words}")
-                beside = replace(messages, count=times.load_count, load=case.load, load_mbit=times.load_mbit)
-                measure_ring(bench, spec, beside, self._folder / case.folder)
-            self._rings[case] = self._read(self._folder / case.folder)
-            self._say(case)
+        self._add(Case())
+        beside = replace(messages, count=times.load_count, load_mbit=times.load_mbit)
+        for clock, cases in groupby(times.cases, lambda case: case.clock):
+            logs = self._folder / Case(clock=clock).folder / CLOCK_LOGS
+            with ExitStack() as ending:
+                try:
+                    ending.enter_context(corrected_clock(bench, spec, clock, logs))
+                except CapabilityError as error:
+                    say(f"no clock is corrected: {error}")
+                    continue
+                for case in cases:
+                    if case == Case():
+                        continue
+                    say(f"{times.load_count} messages {case.words}")
+                    one = replace(beside, load=case.load, clock=case.clock)
+                    measure_ring(bench, spec, one, self._folder / case.folder)
+                    self._add(case)
+
+    def _add(self, case: Case) -> None:
+        self._rings[case] = self._read(self._folder / case.folder)
+        self._say(case)
 
     def _say(self, case: Case) -> None:
         ring = self._rings[case]
@@ -204,6 +223,8 @@ class ControlLoopsLibrary(RequirementScope):
 
     def _judged(self, requirement: Requirement) -> Measurement:
         name, case = case_of_stretch(requirement.of)
+        if case not in self._rings:
+            raise CapabilityError(f"{requirement.id}: {requirement.of}: nothing corrected the target's clock")
         context = self._context(requirement.of, case.folder)
         try:
             return stretch_measurement(self._rings[case], requirement, context, name)
@@ -220,10 +241,10 @@ class ControlLoopsLibrary(RequirementScope):
         found: list[Requirement] = []
         for each in load_requirements_file(self._path, *DELAYS).requirements:
             _, case = case_of_stretch(each.of)
-            if case.delay_ms is not None or case.load not in ("", *LOADS):
-                loads = ", ".join(f"under {load} load" for load in LOADS)
+            if case.delay_ms is not None or not {case.load, case.clock} <= {"", *LOADS, *known_clocks()}:
                 raise ConfigError(
-                    f"{self._path}: {each.id}.stretch: {each.of!r}; behind the stretch nothing, or {loads}"
+                    f"{self._path}: {each.id}.stretch: {each.of!r}; behind the stretch nothing, 'under"
+                    f" LOAD load' of {', '.join(LOADS)}, 'with CLOCK', a stack of docs/clocks.md, or both"
                 )
             if case in cases:
                 found.append(each)

@@ -48,6 +48,7 @@ class RingMessages:
         nodes: Programs between source and sink.
         load: Kind of the load meanwhile; empty: none.
         load_mbit: Of a network's, in Mbit/s of payload.
+        clock: What corrects the target's clock meanwhile, for the evidence; empty: nothing.
     """
 
     count: int
@@ -61,6 +62,7 @@ class RingMessages:
     nodes: int = NODES
     load: str = ""
     load_mbit: int = 0
+    clock: str = ""
 
     def words(self, place: int, last: int) -> list[str]:
         """Return the options of the program at a place of the ring."""
@@ -148,6 +150,7 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
         ),
         messages.hold,
         known,
+        messages.clock or None,
     )
     write_ring(folder, found)
     return found

@@ -9,6 +9,7 @@ from pathlib import Path
 from hw.errors import ConfigError
 from hw.fields import Fields
 from reports.control_loops.case import Case
+from resources.control_loops.clocks import known_clocks
 from resources.control_loops.loads import LOADS
 
 TIMES = Path(__file__).with_name("times.toml")
@@ -35,7 +36,8 @@ class RingTimes:
         hold_turn: Messages of a turn.
         nagle_count: Messages of a ring whose small writes wait; 0: there is none.
         loads: Kinds of load, each beside a ring of its own.
-        load_count: Messages of each of them.
+        load_count: Messages of each of them, and of those with a clock.
+        clocks: What corrects the target's clock, each in rings of its own, without load and beside each.
         load_mbit: Of a network's load, in Mbit/s of payload.
     """
 
@@ -51,11 +53,13 @@ class RingTimes:
     loads: tuple[str, ...]
     load_count: int
     load_mbit: int
+    clocks: tuple[str, ...]
 
     @property
     def cases(self) -> list[Case]:
-        """Return under what messages go round, in this order: idle first."""
-        return [Case(load=load) for load in ("", *self.loads)]
+        """Return under what messages go round, in this order: without clock first, idle first."""
+        loads = "", *self.loads
+        return [Case(load=load, clock=clock) for clock in ("", *self.clocks) for load in loads]
 
 
 def ring_times(table: Fields) -> RingTimes:
@@ -70,9 +74,10 @@ def ring_times(table: Fields) -> RingTimes:
         hold_interval_us=table.integer("hold_interval_us", 100, 10_000_000),
         hold_turn=table.integer("hold_turn", 1, 100_000),
         nagle_count=table.integer("nagle_count", 0, 10_000_000),
-        loads=_loads(table),
+        loads=_once(table, "loads", LOADS),
         load_count=table.integer("load_count", 0, 10_000_000),
         load_mbit=table.integer("load_mbit", 1, LOAD_MBIT_MAX),
+        clocks=_once(table, "clocks", known_clocks()),
     )
     where = f"{table.file}: {table.table}"
     if times.hold_us > times.hold_interval_us // HOLD_PART:
@@ -80,9 +85,10 @@ def ring_times(table: Fields) -> RingTimes:
             f"{where}.hold_us: {times.hold_us}; allowed: 1..{times.hold_interval_us // HOLD_PART}, half of"
             " hold_interval_us"
         )
-    if times.loads and times.load_count < LOAD_COUNT_MIN:
+    if (times.loads or times.clocks) and times.load_count < LOAD_COUNT_MIN:
         raise ConfigError(
-            f"{where}.load_count: {times.load_count}; allowed, with loads: {LOAD_COUNT_MIN}..10000000"
+            f"{where}.load_count: {times.load_count}; allowed, with loads or clocks:"
+            f" {LOAD_COUNT_MIN}..10000000"
         )
     if times.hold_turn * 2 > times.hold_count:
         raise ConfigError(
@@ -125,7 +131,7 @@ def camera_times(table: Fields) -> CameraTimes:
         delays_ms=table.integers("delays_ms", 0, 10_000),
         speed_px_s=table.integer("speed_px_s", 1, 4000),
         rest_s=table.integer("rest_s", 0, 600),
-        loads=_loads(table),
+        loads=_once(table, "loads", LOADS),
         load_mbit=table.integer("load_mbit", 1, LOAD_MBIT_MAX),
     )
     if times.rest_s >= times.seconds:
@@ -140,9 +146,9 @@ def camera_times(table: Fields) -> CameraTimes:
     return times
 
 
-def _loads(table: Fields) -> tuple[str, ...]:
-    """Read which kinds of load there are, each once."""
-    found = table.texts("loads", LOADS)
+def _once(table: Fields, key: str, choices: tuple[str, ...]) -> tuple[str, ...]:
+    """Read some of the choices, each once."""
+    found = table.texts(key, choices)
     if len(set(found)) < len(found):
-        raise table.fault("loads", f"{list(found)}; needed: each once")
+        raise table.fault(key, f"{list(found)}; needed: each once")
     return found

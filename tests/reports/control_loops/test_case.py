@@ -20,6 +20,13 @@ from reports.control_loops.case import Case, case_of_folder, case_of_stretch
             "0-ms-under-compile-like",
             "BENCH-X-0-COMPILE-LIKE",
         ),
+        (Case(clock="chrony"), "hop 1 with chrony", "with-chrony", "BENCH-X-CHRONY"),
+        (
+            Case(None, "network", "chrony-fifo"),
+            "hop 1 under network load with chrony-fifo",
+            "under-network-with-chrony-fifo",
+            "BENCH-X-NETWORK-CHRONY-FIFO",
+        ),
     ],
 )
 def test_names_tell_the_case(case: Case, stretch: str, folder: str, check: str) -> None:
@@ -29,7 +36,8 @@ def test_names_tell_the_case(case: Case, stretch: str, folder: str, check: str) 
 
 
 @pytest.mark.parametrize(
-    "name", ["hold", "nagle", "path", "050-ms", "50-ms-", "under-", "50-msunder-network"]
+    "name",
+    ["hold", "nagle", "path", "050-ms", "50-ms-", "under-", "50-msunder-network", "with-", "under-x-with-"],
 )
 def test_other_folders_are_no_case(name: str) -> None:
     assert case_of_folder(name) is None

@@ -179,3 +179,14 @@ def test_scripts_for_cmd_have_its_line_ends(script: Path) -> None:
     """Without them cmd.exe misses labels."""
     text = script.read_bytes()
     assert text.count(b"\r\n") == text.count(b"\n") > 2
+
+
+def test_fifo_is_for_a_stack_whose_files_have_a_place_for_it() -> None:
+    spec = load_stack("chrony", simulated=True)
+    files = client_files(LINUX / "clock", spec, ClockSettings(fifo_priority=50).effective(spec), PLACE)
+    assert "\nsched_priority 50\n" in files["chrony-client.conf"]
+    plain = client_files(LINUX / "clock", spec, ClockSettings().effective(spec), PLACE)
+    assert "sched_priority" not in plain["chrony-client.conf"]
+    other = load_stack("ptp-software", simulated=True)
+    with pytest.raises(ConfigError, match="clock stack ptp-software: fifo_priority: its files have no place"):
+        client_files(LINUX / "clock", other, ClockSettings(fifo_priority=50).effective(other), PLACE)

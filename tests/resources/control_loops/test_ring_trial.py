@@ -30,6 +30,7 @@ TABLE: dict[str, Any] = {
     "loads": ["network"],
     "load_count": 100,
     "load_mbit": 90,
+    "clocks": [],
 }
 
 
@@ -69,9 +70,10 @@ def test_each_profile_with_a_table_can_be_read() -> None:
         ({"hold_turn": 51}, r"ci\.hold_turn: 51; allowed: 1\.\.50, half of hold_count"),
         ({"size_bytes": 9}, r"size_bytes"),
         ({"writes": 3}, r"writes"),
-        ({"load_count": 99}, r"load_count: 99; allowed, with loads: 100\.\.10000000"),
+        ({"load_count": 99}, r"load_count: 99; allowed, with loads or clocks: 100\.\.10000000"),
         ({"loads": ["network", "network"]}, r"loads: \['network', 'network'\]; needed: each once"),
         ({"loads": ["disk"]}, "loads"),
+        ({"clocks": ["ptp"]}, "clocks"),
         ({"other": 1}, r"other"),
     ],
 )
