@@ -8,10 +8,18 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from hw.errors import CapabilityError, ConfigError, MeasurementError
+from hw.errors import CapabilityError, MeasurementError
 from reports import Conditions, Subject, current_run
 from reports.control_loops.camera_evidence import CAMERA_FILE, CAMERA_FOLDER, load_camera_facts
-from reports.control_loops.camera_loop import CameraLoop, load_camera_loop
+from reports.control_loops.camera_loop import (
+    COMMANDS,
+    DISPLAY,
+    PICTURES,
+    TO_DISPLAY,
+    TRACKER,
+    CameraLoop,
+    load_camera_loop,
+)
 from reports.control_loops.camera_verdict import (
     ACCOUNT_CHECK,
     ORDER_CHECK,
@@ -27,7 +35,7 @@ from reports.control_loops.camera_verdict import (
     witness_measurement,
     witnesses_en,
 )
-from reports.control_loops.capability import DELAYS, OUT_OF_PICTURE, STRETCH, WHOLE
+from reports.control_loops.capability import LOOP_DELAY, OUT_OF_PICTURE, STRETCH, WHOLE
 from reports.control_loops.case import Case, case_of_stretch
 from reports.control_loops.load import read_load
 from reports.control_loops.ring_evidence import FOLDER
@@ -40,20 +48,24 @@ from reports.run.current import judges
 from reports.run.robot_variable import robot_variable
 from reports.timeline.leg import quantile_ns
 from reports.units import format_value
+from resources.control_loops.asked import asked_requirements
 from resources.control_loops.camera_path import TargetIs, camera_path
 from resources.control_loops.camera_trial import CameraRun, measure_camera
-from resources.control_loops.loads import IDLE, LOADS
+from resources.control_loops.loads import IDLE
 from resources.control_loops.settings import CAMERA_TIMES, camera_times
 from resources.keywords.bench import bench_library, say
-from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.judged import keep, keep_judged, require_passed, running_test
 from resources.keywords.requirement_scope import RequirementScope
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.names import Profile
 from resources.profiles import times_of
-from resources.requirements_file import load_requirements_file
 
 JUDGING = "Loops Of The Camera Should Be Within Their Limits"
+STRETCHES = {
+    LOOP_DELAY: (WHOLE, PICTURES, TRACKER, COMMANDS, DISPLAY, TO_DISPLAY),
+    OUT_OF_PICTURE: (WHOLE,),
+}
 
 
 @library(scope="SUITE", version="1", listener="SELF")
@@ -106,6 +118,7 @@ class ControlLoopsCameraLibrary(RequirementScope):
         bench, spec = library.bench, library.target(target)
         times = times_of(profile, CAMERA_TIMES, camera_times)
         self._profile = profile
+        self._requirements(profile)  # a mistake in the file is told before anything is measured
         self._folder = current_run().evidence_folder(FOLDER, target) / CAMERA_FOLDER
         run = CameraRun(
             (times.rest_s + times.seconds) * pictures_per_s,
@@ -165,9 +178,7 @@ class ControlLoopsCameraLibrary(RequirementScope):
         self._every_has_one()
         requirements = self._requirements(self._profile)
         judges(*(each.id for each in requirements))
-        records = [self._judged(each) for each in requirements]
-        keep(records)
-        require_passed(records)
+        keep_judged([self._judged(each) for each in requirements], self._profile)
 
     @keyword
     def nothing_of_the_loop_should_come_before_it_was_sent(self) -> None:
@@ -223,38 +234,27 @@ class ControlLoopsCameraLibrary(RequirementScope):
         if not self._loops:
             raise MeasurementError("nothing was followed: call `Let The Tracker Follow The Target` first")
 
-    def _judged(self, requirement: Requirement) -> Measurement:
+    def _judged(self, requirement: Requirement) -> Measurement | str:
+        """Return the record of a requirement, or why there is none."""
         stretch, case = case_of_stretch(requirement.of)
         if case not in self._loops:
-            raise CapabilityError(
-                f"{requirement.id}: {requirement.of}: the bench has no router for its delay"
-            )
+            return f"{requirement.id}: {requirement.of}: the bench has no router for its delay"
         loop, context = self._loops[case], self._context(case, stretch)
         if requirement.quantity == OUT_OF_PICTURE:
             return in_picture_measurement(loop, requirement, context)
         try:
             return stretch_measurement(loop, requirement, context, stretch)
         except ReportError as error:
-            raise MeasurementError(f"{requirement.id}: {error}") from error
+            return f"{requirement.id}: {error}"
 
     def _requirements(self, profile: Profile | str) -> list[Requirement]:
-        """Return the requirements of the file but those of what a profile does not have.
-
-        Raises:
-            ConfigError: A requirement names no delay, or another load than there is.
-        """
-        cases = times_of(profile, CAMERA_TIMES, camera_times).cases
-        found: list[Requirement] = []
-        for each in load_requirements_file(self._path, *DELAYS, OUT_OF_PICTURE).requirements:
-            _, case = case_of_stretch(each.of)
-            if case.delay_ms is None or case.load not in ("", *LOADS):
-                raise ConfigError(
-                    f"{self._path}: {each.id}.stretch: {each.of!r}; needed: such as 'whole at 50 ms', or"
-                    f" 'whole at 50 ms under LOAD load' with {' or '.join(LOADS)}"
-                )
-            if case in cases:
-                found.append(each)
-        return found
+        """Return the requirements of the file that a profile measures; raises ConfigError."""
+        asked, others = asked_requirements(
+            self._path, STRETCHES, profile, CAMERA_TIMES, lambda table: camera_times(table).cases
+        )
+        if others:
+            say(f"not of profile {profile}: {', '.join(others)}")
+        return asked
 
     @staticmethod
     def _read(folder: Path) -> CameraLoop:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hw.errors import CapabilityError, ConfigError, MeasurementError
+from hw.errors import CapabilityError, MeasurementError
 from reports import Conditions, Subject, current_run
-from reports.control_loops.capability import DELAYS, STRETCH
+from reports.control_loops.capability import LOOP_DELAY, LOOP_WIRE_DELAY, STRETCH, WHOLE
 from reports.control_loops.case import Case, case_of_stretch
 from reports.control_loops.load import read_load
 from reports.control_loops.ring import Ring, load_ring
@@ -45,20 +45,25 @@ from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.run.robot_variable import robot_variable
 from reports.units import format_value
-from resources.control_loops.clocks import corrected_clock, known_clocks
-from resources.control_loops.loads import IDLE, LOADS
-from resources.control_loops.ring_trial import RingMessages, measure_ring
+from resources.control_loops.asked import asked_requirements
+from resources.control_loops.clocks import corrected_clock
+from resources.control_loops.loads import IDLE
+from resources.control_loops.ring_trial import NODES, RingMessages, measure_ring
 from resources.control_loops.settings import TIMES, ring_times
 from resources.keywords.bench import bench_library, say
-from resources.keywords.judged import keep, require_passed, running_test
+from resources.keywords.judged import keep, keep_judged, require_passed, running_test
 from resources.keywords.requirement_scope import RequirementScope
 from resources.keywords.robot_api import keyword, library
 from resources.moved import present
 from resources.names import Profile
 from resources.profiles import times_of
-from resources.requirements_file import load_requirements_file
 
 JUDGING = "Stretches Should Be Within Their Limits"
+HOPS = tuple(f"hop {number}" for number in range(1, NODES + 2))
+STRETCHES = {
+    LOOP_DELAY: (WHOLE, *HOPS, *(f"node {number}" for number in range(1, NODES + 1))),
+    LOOP_WIRE_DELAY: (WHOLE, *HOPS),
+}
 CLOCK_LOGS = "clock"
 HOLDING_NODE = 2
 """The middle one of three: neither source nor sink is its neighbour."""
@@ -105,6 +110,7 @@ class ControlLoopsLibrary(RequirementScope):
         bench, spec = library.bench, library.target(target)
         times = times_of(profile, TIMES, ring_times)
         self._profile, self._folder = profile, current_run().evidence_folder(FOLDER, target)
+        self._requirements(profile)  # a mistake in the file is told before anything is measured
         messages = RingMessages(times.count, times.interval_us, times.size_bytes, times.writes)
         say(f"{times.count} messages round the ring from {target}")
         measure_ring(bench, spec, messages, self._folder)
@@ -162,9 +168,7 @@ class ControlLoopsLibrary(RequirementScope):
         self._require_sent()
         requirements = self._requirements(self._profile)
         judges(*(each.id for each in requirements))
-        records = [self._judged(each) for each in requirements]
-        keep(records)
-        require_passed(records)
+        keep_judged([self._judged(each) for each in requirements], self._profile)
 
     @keyword
     def no_message_should_be_read_before_it_was_written(self) -> None:
@@ -221,34 +225,25 @@ class ControlLoopsLibrary(RequirementScope):
         keep(records, passed)
         require_passed(records)
 
-    def _judged(self, requirement: Requirement) -> Measurement:
+    def _judged(self, requirement: Requirement) -> Measurement | str:
+        """Return the record of a requirement, or why there is none."""
         name, case = case_of_stretch(requirement.of)
         if case not in self._rings:
-            raise CapabilityError(f"{requirement.id}: {requirement.of}: nothing corrected the target's clock")
+            return f"{requirement.id}: {requirement.of}: nothing corrected the target's clock"
         context = self._context(requirement.of, case.folder)
         try:
             return stretch_measurement(self._rings[case], requirement, context, name)
         except ReportError as error:
-            raise MeasurementError(f"{requirement.id}: {error}") from error
+            return f"{requirement.id}: {error}"
 
     def _requirements(self, profile: Profile | str) -> list[Requirement]:
-        """Return the requirements of the file but those of a load that a profile does not have.
-
-        Raises:
-            ConfigError: A requirement names something else.
-        """
-        cases = times_of(profile, TIMES, ring_times).cases
-        found: list[Requirement] = []
-        for each in load_requirements_file(self._path, *DELAYS).requirements:
-            _, case = case_of_stretch(each.of)
-            if case.delay_ms is not None or not {case.load, case.clock} <= {"", *LOADS, *known_clocks()}:
-                raise ConfigError(
-                    f"{self._path}: {each.id}.stretch: {each.of!r}; behind the stretch nothing, 'under"
-                    f" LOAD load' of {', '.join(LOADS)}, 'with CLOCK', a stack of docs/clocks.md, or both"
-                )
-            if case in cases:
-                found.append(each)
-        return found
+        """Return the requirements of the file that a profile measures; raises ConfigError."""
+        asked, others = asked_requirements(
+            self._path, STRETCHES, profile, TIMES, lambda table: ring_times(table).cases
+        )
+        if others:
+            say(f"not of profile {profile}: {', '.join(others)}")
+        return asked
 
     def _require_sent(self) -> None:
         if not self._rings:
