@@ -282,8 +282,8 @@ def test_page_shows_both_witnesses(tmp_path: Path) -> None:
     run.update(target={TARGET: {"hostname": TARGET}})
     run.close()
     words = words_of(page_with(run.path, "control-loops"))
-    assert "0 ms 0.00, 0.00 ms 5.730 ms" in words
-    assert "100 ms 100.00, 100.00 ms 205.7 ms" in words
+    assert "0 ms none 0.00, 0.00 ms 5.730 ms" in words
+    assert "100 ms none 100.00, 100.00 ms 205.7 ms" in words
 
 
 def test_folder_that_cannot_be_read_is_said(tmp_path: Path) -> None:
