@@ -151,6 +151,11 @@ class CameraLoop:
         del stretch
         return 0
 
+    def unstamped(self, stretch: Stretch) -> int:
+        """Return 0: nothing is measured on the wire."""
+        del stretch
+        return 0
+
     @property
     def unaccounted(self) -> int:
         """Return pictures that have neither one loop delay nor one reason."""

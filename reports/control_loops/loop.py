@@ -64,6 +64,10 @@ class Loop(Protocol):
         """Return how many messages that should count have no time there."""
         ...
 
+    def unstamped(self, stretch: Stretch) -> int:
+        """Return how many messages came, and were not measured on the wire."""
+        ...
+
 
 def leg_stretch(leg: Leg) -> Stretch:
     """Return a stretch that the timeline measures."""

@@ -108,8 +108,12 @@ class Ring:
         return named_stretch(every, quantity, name)
 
     def missing(self, stretch: Stretch) -> int:
-        """Return how many messages that should count have no time there."""
-        return max(0, self.facts.count - RUN_UP) - len(stretch)
+        """Return how many messages that should count have no time there, from program to program."""
+        return max(0, self.facts.count - RUN_UP) - len(named_stretch(self.stretches, "", stretch.name))
+
+    def unstamped(self, stretch: Stretch) -> int:
+        """Return how many messages came without a stamp of their own: of several in a frame one has it."""
+        return max(0, len(named_stretch(self.stretches, "", stretch.name)) - len(stretch))
 
 
 def load_ring(folder: Path) -> Ring:

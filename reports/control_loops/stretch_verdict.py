@@ -57,8 +57,21 @@ def stretch_measurement(
     """
     stretch = found.stretch(requirement.quantity, name or requirement.of)
     uncertainty = stretch_uncertainty(stretch, requirement.statistic) if len(stretch) else None
-    lost, why = found.missing(stretch), undecided(found, stretch)
+    lost = found.missing(stretch)
+    why = undecided(found, stretch) or _unstamped(found, stretch, requirement.statistic)
     return quantile_measurement(requirement, stretch.time_ns, uncertainty, lost, why, context)
+
+
+def _unstamped(found: Loop, stretch: Stretch, statistic: str) -> str:
+    """Return in words that too many messages have no stamp of their own for a quantile; empty: few have none.
+
+    Were all of them slow, or all quick, the quantile would be another one: by half of the way to its end.
+    """
+    count = found.unstamped(stretch)
+    allowed = min(QUANTILES[statistic], 1 - QUANTILES[statistic]) / 2 * (len(stretch) + count)
+    if count <= allowed:
+        return ""
+    return f"{count} of {len(stretch) + count} messages share the stamp of another, {math.floor(allowed)} may"
 
 
 def undecided(found: Loop, stretch: Stretch) -> str:

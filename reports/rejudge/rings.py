@@ -20,7 +20,7 @@ from reports.rejudge.answers import read_result
 from reports.rejudge.each import judge_evidence
 from reports.rejudge.event_stream import Stream
 from reports.rejudge.placed_stream import NS_PER_S, read_placed
-from reports.rejudge.quantiles import SLACK_NS, quantile_problems
+from reports.rejudge.quantiles import SHARES, SLACK_NS, quantile_problems
 from reports.rejudge.rule import outcome_of, outcome_problems
 from reports.rejudge.turns import Error, middle_ns, turn_error, turn_problems
 from reports.rejudge.under_load import load_problems, split_beside
@@ -174,8 +174,10 @@ def _stretch(record: Record, found: Evidence) -> Iterator[str]:
         return
     took, u_ns, is_own = way
     times = [took[tag] for tag in sorted(took)]
-    wanted = max(0, facts["count"] - RUN_UP)
-    for name, said, here in (("n", record["n"], len(times)), ("lost", record["lost"], wanted - len(times))):
+    by_program = _times(PROGRAM, name, programs)
+    came = len(by_program[0]) if by_program else 0
+    lost = max(0, facts["count"] - RUN_UP) - came
+    for name, said, here in (("n", record["n"], len(times)), ("lost", record["lost"], lost)):
         if said != here:
             yield f"{name} is {said}, the streams say {here}"
     if not times:
@@ -186,6 +188,8 @@ def _stretch(record: Record, found: Evidence) -> Iterator[str]:
         return
     outcome = outcome_of(record, record["value"], len(times))
     undecided = any(each.lost or not each.answer["complete"] for each in programs)
+    part, of = SHARES[record["statistic"]]
+    undecided = undecided or 2 * of * (came - len(times)) > min(part, of - part) * came
     if outcome in ("pass", "fail") and undecided:
         outcome = "inconclusive"
     backwards = not is_own and any(_early(facts, programs))

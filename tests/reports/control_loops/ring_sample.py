@@ -54,6 +54,7 @@ def write_sample_ring(
     hold: KnownHold | None = None,
     shows_at: Sequence[int] | None = None,
     kernel_stamps: bool = True,
+    unstamped: Sequence[int] = (),
     leave_out: tuple[int, int] = (-1, -1),
     answers: Mapping[int, Mapping[str, Any]] | None = None,
     least_ns: int = 0,
@@ -71,6 +72,7 @@ def write_sample_ring(
         hold: What `ring.json` says of a known hold.
         shows_at: Nodes in which it really is; None: where `ring.json` says.
         kernel_stamps: The kernels have stamped.
+        unstamped: Numbers that the sink's kernel did not stamp.
         leave_out: Program and number of a message of whose reading nothing was recorded.
         answers: Changes of the answers, by program.
         least_ns: Of the wiring, each hop.
@@ -93,7 +95,7 @@ def write_sample_ring(
                 at_ns += hops(place, number)
                 if (place, number) != leave_out:
                     events[place].append((0, number, at_ns))
-                    if kernel_stamps:
+                    if kernel_stamps and not (place == last and number in unstamped):
                         events[place].append((2, number, at_ns + 50, stamp(at_ns - 1000)))
             if place < last:
                 if place:
