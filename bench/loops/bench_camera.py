@@ -12,6 +12,7 @@ motor_en            E_n where 30 ms lie between a command's arrival and the moto
 lost                delays of all runs at which the target was lost before the warm-up was over
 window_open_percent at the longest delay: runs whose warm-up, by the delays alone, ends no earlier than TCP's
                     congestion window has stopped limiting what is sent
+sweeps_agree_percent  pairs of runs at all delays: E_n of the loop's mean, less the path's delay, is at most 1
 slope_off           by how much the slope of the loop's median against the path's measured delay is off 2
 out_percent         pictures without the target, closed, on a path that wanders
 open_s, reversed_s  when the target is in the picture for the last time: the loop open, and reversed
@@ -20,7 +21,10 @@ open_s, reversed_s  when the target is in the picture for the last time: the loo
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +35,7 @@ from hw.errors import MeasurementError
 from hw.session import Bench, open_bench
 from reports.control_loops.camera_loop import CameraLoop, found_warm_up, load_camera_loop
 from reports.control_loops.camera_verdict import witnesses_en
+from reports.control_loops.fits import Estimate, mean_of
 from reports.normalised_error import normalised_error
 from reports.timeline.leg import quantile_ns
 from resources.control_loops.camera_path import CameraPath, camera_path
@@ -50,6 +55,7 @@ BARS = {
     "shifted_en": Bar(1.001, at_least=True),
     "motor_en": Bar(1.001, at_least=True),
     "lost": Bar(0),
+    "sweeps_agree_percent": Bar(90, at_least=True),
     "window_open_percent": Bar(100, at_least=True),
     "slope_off": Bar(0.02),
     "out_percent": Bar(1),
@@ -92,6 +98,7 @@ class Sweep:
         lost: Delays at which the target was lost for good before the warm-up was over.
         warm_up, window: At the longest delay the first picture behind the warm-up, by the delays alone, and
             the one that first found the window open; 0: it always was.
+        means: At each delay the loop's mean in ms, less the path's measured delay there and back.
     """
 
     en: list[float]
@@ -101,6 +108,7 @@ class Sweep:
     lost: int
     warm_up: int
     window: int
+    means: dict[int, Estimate]
 
 
 def window_opens(truth: Path) -> int:
@@ -142,7 +150,27 @@ def sweep(bench: Bench, path: CameraPath, number: int) -> Sweep:
         len(loops) - len(kept),
         found_warm_up(load_camera_loop(longest, 0)),
         window_opens(longest / TRUTH),
+        {delay_ms: net_mean(loops[delay_ms]) for delay_ms in kept},
     )
+
+
+def net_mean(found: CameraLoop) -> Estimate:
+    """Return the loop's mean in ms, less the path's measured delay, with its standard uncertainty."""
+    mean, delay = mean_of(found.whole.time_ns / NS_PER_MS), found.facts.delay
+    assert delay
+    path_ms = (delay.there_us + delay.back_us) / 1000
+    return Estimate(mean.value - path_ms, math.hypot(mean.u, delay.u_us / 2000 * math.sqrt(2)))
+
+
+def agreement_percent(runs: Sequence[dict[int, Estimate]]) -> float:
+    """Return of how many pairs of runs, at each delay, the means agree by E_n; NaN: of one run no pair."""
+    pairs = [
+        (one[delay_ms], other[delay_ms])
+        for one, other in combinations(runs, 2)
+        for delay_ms in one.keys() & other.keys()
+    ]
+    agree = [normalised_error(one.value, other.value, 2 * one.u, 2 * other.u) <= 1 for one, other in pairs]
+    return 100 * float(np.mean(agree)) if agree else float("nan")
 
 
 def leaves_s(found: CameraLoop) -> float:
@@ -172,6 +200,7 @@ def main(options: Options) -> int:
             "u_most_ms": max(each for run in runs for each in run.u_ms),
             "shifted_en": min(each for run in runs for each in run.shifted),
             "lost": sum(run.lost for run in runs),
+            "sweeps_agree_percent": agreement_percent([run.means for run in runs]),
             "window_open_percent": 100 * float(np.mean([run.warm_up >= run.window for run in runs])),
             "slope_off": float(np.median([abs(each.slope - 2) for each in runs])),
         }
