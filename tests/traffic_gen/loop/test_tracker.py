@@ -23,6 +23,8 @@ from tests.traffic_gen.loop.cameras import (
 from tests.traffic_gen.two_ends import end, ended, free
 
 CLOSED = "the connection was closed before the end of the pictures"
+CONTRADICT = "the pictures' numbers contradict each other"
+DAMAGED = "pictures were damaged"
 STREAMS: list[tuple[bytes, list[str], int, str]] = [
     (picture(0) + picture(1) + header(2, is_end=True), [], 2, ""),
     (picture(0), [CLOSED], 1, ""),
@@ -30,7 +32,20 @@ STREAMS: list[tuple[bytes, list[str], int, str]] = [
     (picture(0) + picture(1)[:-1], ["the last picture is cut off"], 1, ""),
     (picture(0) + picture(1)[:39], ["the last picture is cut off"], 1, ""),
     (picture(0) + bytes(40), ["what came is no picture"], 1, "does not begin as a picture does"),
-    (picture(0)[:-1] + b"\1" + picture(1) + header(2, is_end=True), ["pictures were damaged"], 1, ""),
+    (picture(0) + picture(0) + header(2, is_end=True), [CONTRADICT], 1, "no higher number"),
+    (picture(5) + picture(3) + header(6, is_end=True), [CONTRADICT], 1, "no higher number"),
+    (picture(2**32 - 1) + picture(0) + header(1, is_end=True), [CONTRADICT], 1, "no higher number"),
+    (picture(0) + picture(1) + header(1, is_end=True), [CONTRADICT], 2, "says fewer pictures than came"),
+    (picture(7) + header(7, is_end=True), [CONTRADICT], 1, "says fewer pictures than came"),
+    (picture(3) + picture(7) + header(8, is_end=True), [], 2, ""),  # a full queue
+    (header(0, is_end=True), [], 0, ""),
+    (
+        picture(0)[:-1] + b"\1" + picture(0) + header(2, is_end=True),
+        [CONTRADICT, DAMAGED],
+        0,
+        "no higher number",
+    ),
+    (picture(0)[:-1] + b"\1" + picture(1) + header(2, is_end=True), [DAMAGED], 1, ""),
 ]
 
 
