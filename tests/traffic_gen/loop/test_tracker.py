@@ -183,6 +183,22 @@ def test_a_program_may_answer_pictures_whose_numbers_have_gaps(bw_loop: Path) ->
     assert said == "look 3 256 0 256\nlook 7 256 0 256\n"
 
 
+@pytest.mark.parametrize("answered", [0, 5, 6])
+def test_a_program_may_not_answer_a_picture_that_it_was_not_given(bw_loop: Path, answered: int) -> None:
+    line = f'print("look", {answered} if number == 7 else 3, 256, 0, 256, flush=True)'
+    with played_camera(bw_loop, *own(line)) as (process, sends, reads):
+        sends.sendall(picture(3) + picture(7) + header(8, is_end=True))
+        code, result, _ = ended(process)
+        said = reads.makefile().read()
+    assert (code, said) == (4, "look 3 256 0 256\n")
+    reason = (
+        "answers a picture that was not sent"
+        if answered
+        else "answers no later picture than the one before it"
+    )
+    assert result["program"]["refused_by_reason"] == {reason: 1}
+
+
 def test_the_tracker_of_the_documentation_closes_the_loop(
     bw_loop: Path, repository: Path, tmp_path: Path
 ) -> None:

@@ -53,6 +53,8 @@ static void take_line(struct tracking *tracking, const struct lines *lines)
 		refused = "answers a picture that there is not yet";
 	if (!refused && program->has_answered && command.picture <= program->last_answered)
 		refused = "answers no later picture than the one before it";
+	if (!refused)
+		refused = begun_refuse(&program->begun, command.picture);
 	if (refused) {
 		refusals_add(&program->refused, refused);
 		return;
@@ -157,6 +159,7 @@ bool program_give(struct tracking *tracking, uint32_t number, const uint8_t *wir
 	if (atomic_load(&program->is_over))
 		return false;
 	atomic_fetch_add(&program->given, 1);
+	begun_add(&program->begun, number);
 	atomic_store(&program->beyond, number + 1);
 	err = stream_write(&program->in, wire, size_bytes, program->timeout_ns, &program->is_over);
 	if (err == -ETIMEDOUT)
