@@ -216,7 +216,9 @@ def sink_of(bw_loop: Path, sent: bytes, *, close: bool = True) -> tuple[int, dic
     [
         (b"", "the connection was closed before the last message"),
         (message(0), "the connection was closed before the last message"),
-        (message(0)[:7], "what came was no message of a ring"),
+        (message(0)[:7], "the connection was closed within a message"),
+        (message(0)[:3], "the connection was closed within a message"),
+        (message(0, 5000)[:-1], "the connection was closed within a message"),
         (bytes(20), "what came was no message of a ring"),
         (b"GET / HTTP/1.0\r\n\r\n", "what came was no message of a ring"),
         (message(0)[:-1] + b"\0", "what came was no message of a ring"),

@@ -199,6 +199,46 @@ def test_a_program_may_not_answer_a_picture_that_it_was_not_given(bw_loop: Path,
     assert result["program"]["refused_by_reason"] == {reason: 1}
 
 
+def run_program(bw_loop: Path, script: str, count: int, timeout_ms: str) -> tuple[int, list[str]]:
+    """Send pictures to a script of a shell until all are sent or the tracker has ended; return how it did."""
+    words = ("--program-timeout-ms", timeout_ms, "--program", "sh", "-c", script)
+    with played_camera(bw_loop, *words) as (process, sends, _):
+        try:
+            for number in range(count):
+                sends.sendall(picture(number, (64, 64)))
+            sends.sendall(header(count, (64, 64), is_end=True))
+        except OSError:
+            assert count == 100_000
+        code, result, _ = ended(process)
+    assert result["of"] == (count if count < 100_000 else 0)
+    return code, result["invalid_reasons"]
+
+
+@pytest.mark.parametrize(
+    ("script", "timeout_ms", "reason"),
+    [
+        ("sleep 1000", "3000", "the program closed its stdin before the pictures ended"),
+        ("sleep 0.5; exit 0", "60000", "the program ended before the pictures did, with exit code 0"),
+    ],
+)
+def test_a_program_that_closes_its_stdin_is_told(
+    bw_loop: Path, script: str, timeout_ms: str, reason: str
+) -> None:
+    closes = "head -c 4136 > /dev/null; exec <&-; " + script
+    assert run_program(bw_loop, closes, 100_000, timeout_ms) == (4, [reason])
+
+
+def test_a_program_that_closes_its_stdout_is_told(bw_loop: Path) -> None:
+    """It takes all pictures. Where the tracker sees the end of both at once there is nothing to be told."""
+    for _ in range(6):
+        code, reasons = run_program(bw_loop, "exec >&-; cat > /dev/null", 200, "60000")
+        if code:
+            break
+    assert (code, reasons) == (4, ["the program closed its stdout before the pictures ended"])
+    reason = "the program ended with exit code 3"
+    assert run_program(bw_loop, "exec >&-; cat > /dev/null; exit 3", 200, "60000") == (4, [reason])
+
+
 def test_the_tracker_of_the_documentation_closes_the_loop(
     bw_loop: Path, repository: Path, tmp_path: Path
 ) -> None:

@@ -91,10 +91,12 @@ static void see_end(struct program *program)
 		fail(program, "the program closed its stdout and did not end");
 	else if (exit_code < 0)
 		fail(program, "the program was ended by signal %d", -exit_code);
-	else if (!was_asked)
+	else if (!atomic_load(&program->is_closing) || atomic_load(&program->has_closed_stdin)) /* is_closing is set last */
 		fail(program, "the program ended before the pictures did, with exit code %d", exit_code);
 	else if (exit_code)
 		fail(program, "the program ended with exit code %d", exit_code);
+	else if (!was_asked)
+		fail(program, "the program closed its stdout before the pictures ended");
 }
 
 /* Return whether it goes on. */
@@ -137,7 +139,8 @@ static void listen_all(void *argument)
 			deadline_monotonic_ns = now_monotonic_ns + program->timeout_ns;
 		if (now_monotonic_ns < deadline_monotonic_ns)
 			continue;
-		fail(program, "the program hangs: it did not end behind the last picture");
+		fail(program, atomic_load(&program->has_closed_stdin) ? "the program closed its stdin before the pictures ended" :
+									"the program hangs: it did not end behind the last picture");
 		break;
 	}
 	if (lines_is_open(&lines) && !program->failed[0])
@@ -164,6 +167,8 @@ bool program_give(struct tracking *tracking, uint32_t number, const uint8_t *wir
 	err = stream_write(&program->in, wire, size_bytes, program->timeout_ns, &program->is_over);
 	if (err == -ETIMEDOUT)
 		tracking_fail(tracking, port_stop_requested() ? "stopped before its end" : "the program hangs: it took no picture in time", 0);
+	else if (err && err != -ECANCELED)
+		atomic_store(&program->has_closed_stdin, true);
 	return err == 0;
 }
 

@@ -45,6 +45,7 @@ struct program {
 	_Atomic uint32_t given;         /* pictures */
 	_Atomic uint32_t beyond;        /* the number behind the last of them */
 	struct begun begun;             /* they */
+	atomic_bool has_closed_stdin;   /* of its own */
 	atomic_bool is_closing, is_given_up, is_over; /* its stdin is closed; it is not waited for; its thread has ended */
 	atomic_bool has_looked;
 	_Atomic int32_t x_q8, y_q8;     /* where it last said to look */
