@@ -224,7 +224,8 @@ int verb_ring(int argc, char **argv)
 		.name = TOOL,
 		.usage = "[--from ADDRESS:PORT] [--to ADDRESS:PORT] [options]",
 		.about = "Pass small messages on: a source has --to, a sink --from, a node both. Source and sink on one machine close a\n"
-			 "ring. bw-events records when each message was read and written (points ring); --help of that says how.\n",
+			 "ring. bw-events records when each message was read and written (points ring); --help of that says how.\n"
+			 "A listener waits for its first connection as long as it takes; --timeout-ms holds from then on.\n",
 		.options = options,
 	};
 	int parsed;
