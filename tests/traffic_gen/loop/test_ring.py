@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -207,7 +208,8 @@ def sink_of(bw_loop: Path, sent: bytes, *, close: bool = True) -> tuple[int, dic
         with socket.create_connection((host, int(port))) as peer:
             peer.sendall(sent)
             if close:
-                peer.shutdown(socket.SHUT_WR)
+                with suppress(OSError):  # it may have ended, with bytes unread
+                    peer.shutdown(socket.SHUT_WR)
             return ended(process)
 
 
