@@ -46,6 +46,7 @@ def parse_header(wire: bytes) -> PictureHeader:
     for is_wrong, reason in (
         (version != _VERSION, "is of another version than 1"),
         (header_crc != crc32(wire[: HEADER_BYTES - 4]), "has a damaged header: its CRC-32 differs"),
+        (zeros[0] > 1, "has a byte 5 that is neither 0 nor 1"),
         (any(zeros), "has a header with bytes that are not 0 where they have to be"),
         (
             header.width_px not in _SIDE_PX or header.height_px not in _SIDE_PX,

@@ -131,6 +131,18 @@ static bool read_whole(struct picture_reader *reader, size_t begin_bytes, size_t
 	return true;
 }
 
+/* Numbers rise, and the end's is beyond them. Return NULL, or why a header contradicts those before it. */
+static const char *check_number(struct picture_reader *reader, const struct picture_header *header)
+{
+	bool contradicts = reader->has_number && header->number <= reader->last_number;
+
+	reader->has_number = true;
+	reader->last_number = header->number;
+	if (!contradicts)
+		return NULL;
+	return header->is_end ? "says fewer pictures than came" : "has no higher number than the one before it";
+}
+
 bool picture_reader_next(struct picture_reader *reader, struct picture_header *header, void (*begun)(uint32_t number))
 {
 	if (!read_whole(reader, 0, PICTURE_HEADER_BYTES))
@@ -138,6 +150,9 @@ bool picture_reader_next(struct picture_reader *reader, struct picture_header *h
 	reader->detail = picture_header_parse(reader->wire, header);
 	if (reader->detail)
 		return fail(reader, "what came is no picture", 0);
+	reader->detail = check_number(reader, header);
+	if (reader->detail)
+		return fail(reader, "the pictures' numbers contradict each other", 0);
 	if (begun && !header->is_end)
 		begun(header->number);
 	return read_whole(reader, PICTURE_HEADER_BYTES, PICTURE_HEADER_BYTES + picture_pixels_bytes(header));

@@ -38,8 +38,10 @@ struct picture_reader {
 	struct loop_stream *stream;
 	uint8_t *wire;      /* header and pixels of the last picture; PICTURE_HEADER_BYTES + those of the largest */
 	int64_t timeout_ns; /* from a picture to the next */
+	bool has_number;
+	uint32_t last_number; /* of the picture that came last */
 	const char *failed; /* why it came to no end; NULL: it did not fail */
-	const char *detail; /* of what was no picture: why it is none; else NULL */
+	const char *detail; /* of a header that cannot be: why; else NULL */
 	int error;          /* -errno of that, or 0 */
 };
 
@@ -47,7 +49,7 @@ struct picture_reader {
 int picture_reader_make(struct picture_reader *reader, struct loop_stream *stream, int64_t timeout_ns);
 void picture_reader_free(struct picture_reader *reader);
 /**
- * Read a picture whole, or the end of the stream. Its pixels are not checked.
+ * Read a picture whole, or the end of the stream. Numbers have to rise, with or without gaps; the pixels are not checked.
  *
  * @param begun  called once its header is there; NULL: nothing is called
  * @return whether there is one; else failed says why not

@@ -370,6 +370,7 @@ GOOD = bytearray(picture(17)[:40])
     [
         (0, b"BWPJ", "does not begin as a picture does"),
         (4, b"\x02", "another version"),
+        (5, b"\2", "a byte 5 that is neither 0 nor 1"),
         (5, b"\0\1\0", "not 0 where they have to be"),
         (8, b"\0\x1f", "another size"),
         (10, b"\x08\x01", "another size"),

@@ -44,6 +44,7 @@ static void test_what_is_none(void)
 	static const char begin[] = "does not begin with \"look \"", picture[] = "has no picture of 0 to 4294967295";
 	static const char x[] = "has no x of -2097152 to 2097152", y[] = "has no y of -2097152 to 2097152";
 	static const char zoom[] = "has no zoom of 64 to 4096 at its end", end[] = "has no end of the line";
+	static const char behind[] = "has something behind the zoom";
 	char longest[COMMAND_BYTES_MAX + 2];
 
 	refuse("", end);
@@ -71,18 +72,23 @@ static void test_what_is_none(void)
 	refuse("look 1 2 3 \n", zoom);
 	refuse("look 1 2 3 63\n", zoom);
 	refuse("look 1 2 3 4097\n", zoom);
-	refuse("look 1 2 3 256 \n", zoom);
-	refuse("look 1 2 3 256\r\n", zoom);
-	refuse("look 1 2 3 256 4\n", zoom);
+	refuse("look 1 2 3 256 \n", behind);
+	refuse("look 1 2 3 256\r\n", behind);
+	refuse("look 1 2 3 256 4\n", behind);
+	refuse("look 1 2 3 256.5\n", behind);
+	refuse("look 1 2 3 0256\n", zoom);
+	refuse("look 1 2 3 -\n", zoom);
+	refuse("look 1 2 3 40960 \n", zoom);
 	refuse("look 1 2 3 256\n\n", "goes on behind the end of the line");
 	refuse("look 1 2 3 256\nlook 1 2 3 256\n", "goes on behind the end of the line");
 	CHECK_TEXT(reason_of("look 1 2\0003 256\n", 15), x);
+	CHECK_TEXT(reason_of("look 1 2 3 256\0\n", 16), behind);
 	memset(longest, ' ', sizeof(longest));
 	memcpy(longest, "look 1 2 3 256", 14);
 	longest[COMMAND_BYTES_MAX] = '\n';
 	CHECK_TEXT(reason_of(longest, COMMAND_BYTES_MAX + 1), "is longer than 127 bytes");
 	longest[COMMAND_BYTES_MAX - 1] = '\n';
-	CHECK_TEXT(reason_of(longest, COMMAND_BYTES_MAX), zoom);
+	CHECK_TEXT(reason_of(longest, COMMAND_BYTES_MAX), behind);
 }
 
 int main(void)

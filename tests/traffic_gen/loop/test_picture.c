@@ -109,7 +109,9 @@ static void test_what_is_none(void)
 	refuse(3, 1, 'i', "does not begin as a picture does: BWPI");
 	refuse(4, 1, 2, "is of another version than 1");
 	refuse(5, 1, 1, "is the end of the stream, and has pixels");
-	refuse(5, 1, 2, "has a header with bytes that are not 0 where they have to be");
+	refuse(5, 1, 2, "has a byte 5 that is neither 0 nor 1");
+	refuse(5, 1, 255, "has a byte 5 that is neither 0 nor 1");
+	refuse(6, 1, 1, "has a header with bytes that are not 0 where they have to be");
 	refuse(7, 1, 1, "has a header with bytes that are not 0 where they have to be");
 	refuse(8, 2, 31, size);
 	refuse(8, 2, 2049, size);

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -207,7 +208,8 @@ def sink_of(bw_loop: Path, sent: bytes, *, close: bool = True) -> tuple[int, dic
         with socket.create_connection((host, int(port))) as peer:
             peer.sendall(sent)
             if close:
-                peer.shutdown(socket.SHUT_WR)
+                with suppress(OSError):  # it may have ended, with bytes unread
+                    peer.shutdown(socket.SHUT_WR)
             return ended(process)
 
 
@@ -216,7 +218,9 @@ def sink_of(bw_loop: Path, sent: bytes, *, close: bool = True) -> tuple[int, dic
     [
         (b"", "the connection was closed before the last message"),
         (message(0), "the connection was closed before the last message"),
-        (message(0)[:7], "what came was no message of a ring"),
+        (message(0)[:7], "the connection was closed within a message"),
+        (message(0)[:3], "the connection was closed within a message"),
+        (message(0, 5000)[:-1], "the connection was closed within a message"),
         (bytes(20), "what came was no message of a ring"),
         (b"GET / HTTP/1.0\r\n\r\n", "what came was no message of a ring"),
         (message(0)[:-1] + b"\0", "what came was no message of a ring"),
@@ -237,20 +241,67 @@ def test_sink_accounts_for_each_message(bw_loop: Path) -> None:
     assert found == [8, 6, 3, 1, 1, 0]
 
 
-def test_datagrams_of_others_are_counted(bw_loop: Path) -> None:
+@pytest.mark.parametrize(
+    ("came", "of", "missing"),
+    [
+        ((0, 1, 2, 3, 4), 2, 0),
+        ((0, 9), 2, 1),  # 1 never came
+        ((0,), 0, 0),
+        ((1, 1), 1, 1),
+        ((9_999_999,), 9_999_999, 9_999_999),
+    ],
+)
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_a_last_message_that_says_fewer_than_came_contradicts_them(
+    bw_loop: Path, transport: str, came: tuple[int, ...], of: int, missing: int
+) -> None:
+    sent = [*map(message, came), message(END | of)]
+    if transport == "tcp":
+        code, result, _ = sink_of(bw_loop, b"".join(sent))
+    else:
+        code, result, _ = sink_of_datagrams(bw_loop, sent)
+    assert (code, result["valid"], result["invalid_reasons"]) == (
+        4,
+        False,
+        ["the last message says that there were fewer than came"],
+    )
+    assert [result[key] for key in ("of", "read", "missing")] == [of, len(came), missing]
+
+
+def test_a_node_tells_it_too_and_passes_all_on(bw_loop: Path) -> None:
+    behind = free()
+    with (
+        end(bw_loop, "ring", "--from", behind, *PATIENT) as (sink, _),
+        end(bw_loop, "ring", "--from", free(), "--to", behind, *PATIENT) as (node, ready),
+    ):
+        host, port = ready["address"].split(":")
+        with socket.create_connection((host, int(port))) as peer:
+            peer.sendall(b"".join(map(message, range(5))) + message(END | 2))
+            found = [ended(each) for each in (node, sink)]
+    for code, result, _ in found:
+        assert (code, result["read"], result["of"], result["missing"]) == (4, 5, 2, 0)
+
+
+def sink_of_datagrams(bw_loop: Path, sent: list[bytes]) -> tuple[int, dict[str, object], str]:
+    """Send datagrams to a sink, and return how it ended."""
     at = free_udp()
     with (
         end(bw_loop, "ring", "--from", at, "--udp", *PATIENT) as (process, _),
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer,
     ):
         host, _, port = at.partition(":")
-        whole = message(0)
-        for datagram in (
-            b"", b"xyz", whole, message(1)[:4], message(1)[4:], message(2)[:4], message(3), message(4)[4:],
-            message(5) + b"\0", message(END | 4),
-        ):  # fmt: skip
+        for datagram in sent:
             peer.sendto(datagram, (host, int(port)))
-        code, result, _ = ended(process)
+        return ended(process)
+
+
+def test_datagrams_of_others_are_counted(bw_loop: Path) -> None:
+    whole = message(0)
+    sent = [
+        b"", b"xyz", whole, message(1)[:4], message(1)[4:], message(2)[:4], message(3), message(4)[4:],
+        message(5) + b"\0", message(END | 4),
+    ]  # fmt: skip
+    code, result, _ = sink_of_datagrams(bw_loop, sent)
     assert code == 0
     # Broken: two that are too short, a header without its content, a content alone, one that is too long.
     assert [result[key] for key in ("read", "missing", "broken")] == [3, 1, 5]

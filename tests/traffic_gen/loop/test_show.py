@@ -74,7 +74,6 @@ def test_a_program_shows_each_picture(bw_loop: Path, tmp_path: Path) -> None:
 )
 def test_a_program_that_takes_nothing_holds_up_nothing(bw_loop: Path, program: str) -> None:
     """Pictures of 4 MiB: what the kernel holds for a program has no room for one."""
-    largest = picture(0, (2048, 2048))
     with (
         end(bw_loop, "display", "--listen", free(), *PATIENT, "--show", sys.executable, "-c", program) as (
             process,
@@ -82,8 +81,8 @@ def test_a_program_that_takes_nothing_holds_up_nothing(bw_loop: Path, program: s
         ),
         connect(ready["address"]) as peer,
     ):
-        for _ in range(8):
-            peer.sendall(largest)
+        for number in range(8):
+            peer.sendall(picture(number, (2048, 2048)))
         peer.sendall(header(8, is_end=True))
         code, result, _ = ended(process)
     assert (code, result["valid"], result["pictures"]) == (0, True, 8)

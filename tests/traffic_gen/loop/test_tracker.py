@@ -23,6 +23,8 @@ from tests.traffic_gen.loop.cameras import (
 from tests.traffic_gen.two_ends import end, ended, free
 
 CLOSED = "the connection was closed before the end of the pictures"
+CONTRADICT = "the pictures' numbers contradict each other"
+DAMAGED = "pictures were damaged"
 STREAMS: list[tuple[bytes, list[str], int, str]] = [
     (picture(0) + picture(1) + header(2, is_end=True), [], 2, ""),
     (picture(0), [CLOSED], 1, ""),
@@ -30,7 +32,20 @@ STREAMS: list[tuple[bytes, list[str], int, str]] = [
     (picture(0) + picture(1)[:-1], ["the last picture is cut off"], 1, ""),
     (picture(0) + picture(1)[:39], ["the last picture is cut off"], 1, ""),
     (picture(0) + bytes(40), ["what came is no picture"], 1, "does not begin as a picture does"),
-    (picture(0)[:-1] + b"\1" + picture(1) + header(2, is_end=True), ["pictures were damaged"], 1, ""),
+    (picture(0) + picture(0) + header(2, is_end=True), [CONTRADICT], 1, "no higher number"),
+    (picture(5) + picture(3) + header(6, is_end=True), [CONTRADICT], 1, "no higher number"),
+    (picture(2**32 - 1) + picture(0) + header(1, is_end=True), [CONTRADICT], 1, "no higher number"),
+    (picture(0) + picture(1) + header(1, is_end=True), [CONTRADICT], 2, "says fewer pictures than came"),
+    (picture(7) + header(7, is_end=True), [CONTRADICT], 1, "says fewer pictures than came"),
+    (picture(3) + picture(7) + header(8, is_end=True), [], 2, ""),  # a full queue
+    (header(0, is_end=True), [], 0, ""),
+    (
+        picture(0)[:-1] + b"\1" + picture(0) + header(2, is_end=True),
+        [CONTRADICT, DAMAGED],
+        0,
+        "no higher number",
+    ),
+    (picture(0)[:-1] + b"\1" + picture(1) + header(2, is_end=True), [DAMAGED], 1, ""),
 ]
 
 
@@ -166,6 +181,62 @@ def test_a_program_may_answer_pictures_whose_numbers_have_gaps(bw_loop: Path) ->
         said = reads.makefile().read()
     assert (code, result["commands"]) == (0, 2)
     assert said == "look 3 256 0 256\nlook 7 256 0 256\n"
+
+
+@pytest.mark.parametrize("answered", [0, 5, 6])
+def test_a_program_may_not_answer_a_picture_that_it_was_not_given(bw_loop: Path, answered: int) -> None:
+    line = f'print("look", {answered} if number == 7 else 3, 256, 0, 256, flush=True)'
+    with played_camera(bw_loop, *own(line)) as (process, sends, reads):
+        sends.sendall(picture(3) + picture(7) + header(8, is_end=True))
+        code, result, _ = ended(process)
+        said = reads.makefile().read()
+    assert (code, said) == (4, "look 3 256 0 256\n")
+    reason = (
+        "answers a picture that was not sent"
+        if answered
+        else "answers no later picture than the one before it"
+    )
+    assert result["program"]["refused_by_reason"] == {reason: 1}
+
+
+def run_program(bw_loop: Path, script: str, count: int, timeout_ms: str) -> tuple[int, list[str]]:
+    """Send pictures to a script of a shell until all are sent or the tracker has ended; return how it did."""
+    words = ("--program-timeout-ms", timeout_ms, "--program", "sh", "-c", script)
+    with played_camera(bw_loop, *words) as (process, sends, _):
+        try:
+            for number in range(count):
+                sends.sendall(picture(number, (64, 64)))
+            sends.sendall(header(count, (64, 64), is_end=True))
+        except OSError:
+            assert count == 100_000
+        code, result, _ = ended(process)
+    assert result["of"] == (count if count < 100_000 else 0)
+    return code, result["invalid_reasons"]
+
+
+@pytest.mark.parametrize(
+    ("script", "timeout_ms", "reason"),
+    [
+        ("sleep 1000", "3000", "the program closed its stdin before the pictures ended"),
+        ("sleep 0.5; exit 0", "60000", "the program ended before the pictures did, with exit code 0"),
+    ],
+)
+def test_a_program_that_closes_its_stdin_is_told(
+    bw_loop: Path, script: str, timeout_ms: str, reason: str
+) -> None:
+    closes = "head -c 4136 > /dev/null; exec <&-; " + script
+    assert run_program(bw_loop, closes, 100_000, timeout_ms) == (4, [reason])
+
+
+def test_a_program_that_closes_its_stdout_is_told(bw_loop: Path) -> None:
+    """It takes all pictures. Where the tracker sees the end of both at once there is nothing to be told."""
+    for _ in range(6):
+        code, reasons = run_program(bw_loop, "exec >&-; cat > /dev/null", 200, "60000")
+        if code:
+            break
+    assert (code, reasons) == (4, ["the program closed its stdout before the pictures ended"])
+    reason = "the program ended with exit code 3"
+    assert run_program(bw_loop, "exec >&-; cat > /dev/null; exit 3", 200, "60000") == (4, [reason])
 
 
 def test_the_tracker_of_the_documentation_closes_the_loop(

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "loop/begun.h"
 #include "loop/camera/mount.h"
 #include "loop/camera/scene.h"
 #include "loop/camera/truth.h"
@@ -42,6 +43,7 @@ struct camera {
 	struct camera_start start; /* valid once has_started */
 	_Atomic uint32_t captured; /* pictures */
 	struct picture_queue queue;
+	struct begun begun; /* pictures that the client gets */
 	struct truth truth;
 
 	struct port_lock *mount_lock; /* of mount, and of is_stopped */

@@ -14,13 +14,13 @@ BW_EVENT_POINT(motor_told, "camera", "motor", "the motor is told; tag: number of
 enum { READ_BYTES = 4096 };
 
 /* Why a command that is one is not obeyed; NULL: it is. */
-static const char *refuse_late(const struct camera *camera, const struct loop_command *command)
+static const char *refuse_answer(const struct camera *camera, const struct loop_command *command)
 {
 	if (command->picture >= atomic_load(&camera->captured))
 		return "answers a picture that there is not yet";
 	if (camera->has_answered && command->picture <= camera->last_answered)
 		return "answers no later picture than the one before it";
-	return NULL;
+	return begun_refuse(&camera->begun, command->picture);
 }
 
 static void take_line(struct camera *camera, const struct lines *lines, int64_t came_ns)
@@ -29,7 +29,7 @@ static void take_line(struct camera *camera, const struct lines *lines, int64_t 
 
 	truth.refused = command_parse(lines->text, lines->length_bytes, &truth.command);
 	if (!truth.refused)
-		truth.refused = refuse_late(camera, &truth.command);
+		truth.refused = refuse_answer(camera, &truth.command);
 	if (!truth.refused) {
 		const struct order order = { truth.number, came_ns, truth.command };
 

@@ -85,7 +85,9 @@ const char *picture_header_parse(const uint8_t wire[static PICTURE_HEADER_BYTES]
 		return "is of another version than 1";
 	if (big_endian_get(wire + HEADER_CRC_AT, 4) != picture_crc32(0, wire, HEADER_CRC_AT))
 		return "has a damaged header: its CRC-32 differs";
-	if (wire[5] > 1 || wire[6] || wire[7])
+	if (wire[5] > 1)
+		return "has a byte 5 that is neither 0 nor 1";
+	if (wire[6] || wire[7])
 		return "has a header with bytes that are not 0 where they have to be";
 	if (found.width_px < PICTURE_SIDE_MIN_PX || found.width_px > PICTURE_SIDE_MAX_PX || found.height_px < PICTURE_SIDE_MIN_PX ||
 	    found.height_px > PICTURE_SIDE_MAX_PX)

@@ -53,6 +53,7 @@ static void send_one(struct camera *camera, const uint8_t *wire)
 		camera->discarded++;
 		return;
 	}
+	begun_add(&camera->begun, header.number);
 	BW_EVENT(camera_send, header.number);
 	err = stream_write(&camera->client, wire, PICTURE_HEADER_BYTES + picture_pixels_bytes(&header), camera->timeout_ns, NULL);
 	if (err) {

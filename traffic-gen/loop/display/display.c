@@ -250,7 +250,8 @@ int verb_display(int argc, char **argv)
 		.name = TOOL,
 		.usage = "--listen ADDRESS:PORT | --from ADDRESS:PORT [options] [--show COMMAND...]",
 		.about = "Receive pictures, check each and keep some. A window is a program that shows them: --show mpv -. What it does not take\n"
-			 "is dropped and counted. bw-events records when each picture was there (display).\n",
+			 "is dropped and counted. bw-events records when each picture was there (display).\n"
+			 "A listener waits for its first connection as long as it takes; --timeout-ms holds from then on.\n",
 		.options = options,
 	};
 	int parsed, own;

@@ -14,7 +14,7 @@
 
 #define TOOL "bw-loop ring"
 
-enum { COUNT_DEFAULT = 1000, INTERVAL_DEFAULT_US = 10000, BACKLOG = 1, RECEIVE_BUFFER_BYTES = 4 << 20 };
+enum { COUNT_DEFAULT = 1000, INTERVAL_DEFAULT_US = 10000, BACKLOG = 1, RECEIVE_BUFFER_BYTES = 4 << 20, REASONS = 3 };
 
 struct ring_options {
 	const char *from, *to;
@@ -44,24 +44,35 @@ static void print_ready(struct json *json, const struct ring *ring)
 	answer_end(json);
 }
 
-/* Messages that never came here; 0 where nobody knows how many there were. */
+/* Numbers that never came here; 0 where nobody knows how many there were. */
 static uint64_t missing(const struct ring *ring)
 {
 	const struct ring_account *account = &ring->account;
+	uint64_t count = 0;
 
-	return ring->has_from && account->has_ended ? account->of - (tally_get(&ring->read) - account->double_messages) : 0;
+	for (uint32_t number = 0; ring->has_from && account->has_ended && number < account->of; number++)
+		count += !(account->seen[number / 8] >> number % 8 & 1);
+	return count;
+}
+
+/* Whether a message came whose number the last one of all denies. */
+static bool is_contradicted(const struct ring *ring)
+{
+	return ring->account.has_ended && tally_get(&ring->read) && ring->account.highest >= ring->account.of;
 }
 
 static int print_result(const struct ring *ring, const struct port_scheduling *scheduling)
 {
 	const struct ring_account *account = &ring->account;
-	const char *reasons[2];
+	const char *reasons[REASONS];
 	size_t count = 0;
 	struct json json;
 	bool valid;
 
 	if (ring->failed)
 		reasons[count++] = ring->failed;
+	if (is_contradicted(ring))
+		reasons[count++] = "the last message says that there were fewer than came";
 	if (ring->watch.count)
 		reasons[count++] = "the local clock was stepped";
 	json_init(&json, stdout);
@@ -213,7 +224,8 @@ int verb_ring(int argc, char **argv)
 		.name = TOOL,
 		.usage = "[--from ADDRESS:PORT] [--to ADDRESS:PORT] [options]",
 		.about = "Pass small messages on: a source has --to, a sink --from, a node both. Source and sink on one machine close a\n"
-			 "ring. bw-events records when each message was read and written (points ring); --help of that says how.\n",
+			 "ring. bw-events records when each message was read and written (points ring); --help of that says how.\n"
+			 "A listener waits for its first connection as long as it takes; --timeout-ms holds from then on.\n",
 		.options = options,
 	};
 	int parsed;

@@ -65,7 +65,7 @@ int ring_connect(struct ring *ring);
 /**
  * Wait for a whole message and read it into wire.
  *
- * @return 0; -ECONNRESET: the one before has closed; -EPROTO: it is none; -EINTR; -ETIMEDOUT; -errno
+ * @return 0; -ECONNRESET: the one before has closed; -EBADMSG: within a message; -EPROTO: it is none; -EINTR; -ETIMEDOUT; -errno
  */
 int ring_receive(struct ring *ring, struct ring_message *message);
 

@@ -91,8 +91,8 @@ static int read_whole(struct ring *ring, size_t begin_bytes, size_t end_bytes, i
 	while (begin_bytes < end_bytes) {
 		int64_t length = read_some(ring, ring->wire + begin_bytes, end_bytes - begin_bytes, deadline_monotonic_ns);
 
-		if (length == 0)
-			return begin_bytes ? -EPROTO : -ECONNRESET;
+		if (length == 0 || length == -ECONNRESET)
+			return begin_bytes ? -EBADMSG : -ECONNRESET;
 		if (length < 0)
 			return (int)length;
 		begin_bytes += (size_t)length;

@@ -121,6 +121,8 @@ static void explain(struct ring *ring, int err)
 		ring_fail(ring, ring->has_from ? "no message came in time, or could be passed on" : "no message could be written in time", 0);
 	else if (err == -EPROTO)
 		ring_fail(ring, "what came was no message of a ring", 0);
+	else if (err == -EBADMSG)
+		ring_fail(ring, "the connection was closed within a message", 0);
 	else if (err == -ECONNRESET && ring->has_from)
 		ring_fail(ring, "the connection was closed before the last message", 0);
 	else

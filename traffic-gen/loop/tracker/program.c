@@ -53,6 +53,8 @@ static void take_line(struct tracking *tracking, const struct lines *lines)
 		refused = "answers a picture that there is not yet";
 	if (!refused && program->has_answered && command.picture <= program->last_answered)
 		refused = "answers no later picture than the one before it";
+	if (!refused)
+		refused = begun_refuse(&program->begun, command.picture);
 	if (refused) {
 		refusals_add(&program->refused, refused);
 		return;
@@ -89,10 +91,12 @@ static void see_end(struct program *program)
 		fail(program, "the program closed its stdout and did not end");
 	else if (exit_code < 0)
 		fail(program, "the program was ended by signal %d", -exit_code);
-	else if (!was_asked)
+	else if (!atomic_load(&program->is_closing) || atomic_load(&program->has_closed_stdin)) /* is_closing is set last */
 		fail(program, "the program ended before the pictures did, with exit code %d", exit_code);
 	else if (exit_code)
 		fail(program, "the program ended with exit code %d", exit_code);
+	else if (!was_asked)
+		fail(program, "the program closed its stdout before the pictures ended");
 }
 
 /* Return whether it goes on. */
@@ -135,7 +139,8 @@ static void listen_all(void *argument)
 			deadline_monotonic_ns = now_monotonic_ns + program->timeout_ns;
 		if (now_monotonic_ns < deadline_monotonic_ns)
 			continue;
-		fail(program, "the program hangs: it did not end behind the last picture");
+		fail(program, atomic_load(&program->has_closed_stdin) ? "the program closed its stdin before the pictures ended" :
+									"the program hangs: it did not end behind the last picture");
 		break;
 	}
 	if (lines_is_open(&lines) && !program->failed[0])
@@ -157,10 +162,13 @@ bool program_give(struct tracking *tracking, uint32_t number, const uint8_t *wir
 	if (atomic_load(&program->is_over))
 		return false;
 	atomic_fetch_add(&program->given, 1);
+	begun_add(&program->begun, number);
 	atomic_store(&program->beyond, number + 1);
 	err = stream_write(&program->in, wire, size_bytes, program->timeout_ns, &program->is_over);
 	if (err == -ETIMEDOUT)
 		tracking_fail(tracking, port_stop_requested() ? "stopped before its end" : "the program hangs: it took no picture in time", 0);
+	else if (err && err != -ECANCELED)
+		atomic_store(&program->has_closed_stdin, true);
 	return err == 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "loop/begun.h"
 #include "loop/camera/command.h"
 #include "loop/picture_queue.h"
 #include "loop/refusals.h"
@@ -43,6 +44,8 @@ struct program {
 	int64_t timeout_ns;
 	_Atomic uint32_t given;         /* pictures */
 	_Atomic uint32_t beyond;        /* the number behind the last of them */
+	struct begun begun;             /* they */
+	atomic_bool has_closed_stdin;   /* of its own */
 	atomic_bool is_closing, is_given_up, is_over; /* its stdin is closed; it is not waited for; its thread has ended */
 	atomic_bool has_looked;
 	_Atomic int32_t x_q8, y_q8;     /* where it last said to look */
