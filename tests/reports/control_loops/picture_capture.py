@@ -29,6 +29,13 @@ def picture(number: int, width_px: int = 40, height_px: int = 32, seed: int = 7)
     return header + struct.pack(">I", crc32(header)) + pixels
 
 
+def end_of(count: int, width_px: int = 40, height_px: int = 32, pixels_crc: int = 0) -> bytes:
+    """Return the header by which a camera ends a stream of so many pictures."""
+    fields = b"BWPI", 1, 1, width_px, height_px, count, 0, 0, 256, 10_000, pixels_crc
+    header = struct.pack(">4sBB2xHHIiiIII", *fields)
+    return header + struct.pack(">I", crc32(header))
+
+
 def stream_of(count: int, first: int = 0, **size_px: int) -> bytes:
     """Return pictures one after the other."""
     return b"".join(picture(number, **size_px) for number in range(first, first + count))
