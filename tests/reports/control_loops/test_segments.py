@@ -111,7 +111,9 @@ def test_more_than_one_turn_of_the_sequence_numbers() -> None:
     none = zeros.astype(bool)
     flow = np.zeros((len(truth), 36), np.uint8)
     numbers = (truth + 77) % 2**32
-    segments = TcpSegments(flow[0], zeros, flow, numbers, zeros, none, none, zeros, zeros + 1448, zeros)
+    segments = TcpSegments(
+        flow[0], zeros, flow, numbers, zeros, none, none, zeros, zeros + 1448, zeros, flow, flow
+    )
     begin, _ = tcp_streams._places(segments, 77)  # pyright: ignore[reportPrivateUsage]
     assert begin.tolist() == truth.tolist()
 
@@ -398,6 +400,58 @@ def test_ipv6(tmp_path: Path) -> None:
     assert found.pictures.number.tolist() == [0, 1, 2]
     assert len(read_picture_streams(tmp_path / "capture.pcap", "fd00::1")) == 1
     assert len(read_picture_streams(tmp_path / "capture.pcap", "fd00::3")) == 0
+
+
+FAMILIES = {4: ("10.0.0.1", 5000, "10.0.0.2", 6000), 6: ("fd00::1", 5000, "fd00::2", 6000)}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("tags", ["81000005", "88a80003 81000005", "91000001 81002005", "8100e000"])
+def test_vlan_tags(tmp_path: Path, family: int, tags: str) -> None:
+    wire = Wire(ENDED, ends=FAMILIES[family]).syn().in_pieces(0, len(ENDED), 500).window(512)
+    found = read(tmp_path, wire.tagged(bytes.fromhex(tags)))
+    assert found.pictures.number.tolist() == [0, 1, 2]
+    assert found.pictures.complete_ns.tolist() == at_ns(3, 6, 8)
+    assert found.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "extension"),
+    [(0, "06000104 00000000"), (43, "06010000 00000000 0000000000000000"), (44, "06000000 00000009")],
+    ids=["hop by hop", "routing", "fragment of one part"],
+)
+def test_extension_headers_of_ipv6(tmp_path: Path, number: int, extension: str) -> None:
+    wire = Wire(ends=FAMILIES[6]).syn().in_pieces(0, 3 * ONE, 500)
+    found = read(tmp_path, wire.with_extension(number, bytes.fromhex(extension)))
+    assert found.pictures.complete_ns.tolist() == at_ns(3, 6, 8)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_parts_of_ip_datagrams_are_refused(tmp_path: Path, family: int) -> None:
+    """Of the stream; those of another connection, whose ports the first part has, do no harm."""
+    ends = FAMILIES[family]
+    wire = Wire(ends=ends).syn().sent(0, 1400).in_fragments(800)
+    file = wire.written(tmp_path / "c.pcap")
+    with pytest.raises(ReportError, match=r"c\.pcap: 2 of the stream's frames are parts of IP datagrams"):
+        read_picture_streams(file, ends[0], 5000)
+    whole = Wire(ends=(ends[0], 5001, ends[2], 6000)).syn().in_pieces(0, 3 * ONE, 500)
+    write_frames(file, wire.frames + whole.frames)
+    assert len(read_picture_streams(file, source_port=5001)) == 1
+    # Whose the later part is nobody knows without the first one.
+    write_frames(file, wire.frames[:1] + wire.frames[2:] + whole.frames)
+    with pytest.raises(ReportError, match="1 of the stream's frames are parts"):
+        read_picture_streams(file, source_port=5001)
+
+
+@pytest.mark.parametrize("kept_bytes", [36, 53])
+def test_frames_without_their_header_of_tcp_are_refused(tmp_path: Path, kept_bytes: int) -> None:
+    wire = Wire().syn().in_pieces(0, 3 * ONE, 500)
+    file = write_frames(tmp_path / "c.pcap", wire.frames, kept_bytes=kept_bytes)
+    with pytest.raises(
+        ReportError, match=r"c\.pcap: 9 of the stream's frames are without their whole header"
+    ):
+        read_picture_streams(file, source_port=5000)
+    assert read_picture_streams(file, source="10.0.0.9") == ()
 
 
 def test_stamps_of_microseconds_and_a_file_out_of_order(tmp_path: Path) -> None:
