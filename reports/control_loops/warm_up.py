@@ -41,6 +41,7 @@ PART_MIN = 8
 """Values of the shortest warm-up."""
 REST_SHARE = 10
 """An end is looked for up to the last tenth, which has to tell what it is compared with."""
+UNSETTLED = "the whole does not settle: it still changes in the second half of the pictures"
 TINY = 1e-9
 """Of a variance: values that are all equal have none."""
 
