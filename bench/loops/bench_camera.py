@@ -148,7 +148,7 @@ def sweep(bench: Bench, path: CameraPath, number: int) -> Sweep:
         [shifted_en(loops[delay_ms]) for delay_ms in kept],
         float(np.polyfit(measured, medians, 1)[0]),
         len(loops) - len(kept),
-        found_warm_up(load_camera_loop(longest, 0)),
+        found_warm_up(load_camera_loop(longest, 0))[0],
         window_opens(longest / TRUTH),
         {delay_ms: net_mean(loops[delay_ms]) for delay_ms in kept},
     )

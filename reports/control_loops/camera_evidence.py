@@ -78,6 +78,8 @@ class CameraFacts:
         display: None: there is none.
         delay, wire: None: the path has no router.
         load: Meanwhile; None: there was none.
+        unsettled: True: the whole still changes in the second half of the pictures; None: as far as anybody
+            knows it does not, and so in what an earlier version has written.
         worst: Pictures around the worst moment, in the folder `worst`; None: they were not made again.
     """
 
@@ -98,6 +100,7 @@ class CameraFacts:
     wire: Captures | None = omit_none()  # noqa: RUF009 - a field
     load: KnownLoad | None = omit_none()  # noqa: RUF009 - a field
     worst: tuple[str, ...] | None = omit_none()
+    unsettled: bool | None = omit_none()
     schema: str = SCHEMA
 
     @property

@@ -224,17 +224,18 @@ def load_camera_loop(folder: Path, run_up: int | None = None) -> CameraLoop:
     )
 
 
-def found_warm_up(found: CameraLoop) -> int:
-    """Return how many pictures at the beginning belong to a warm-up, half of all at most.
+def found_warm_up(found: CameraLoop) -> tuple[int, bool]:
+    """Return how many pictures at the beginning belong to a warm-up, half of all at most; and if it settles.
 
-    Of fewer than tell where one ends a third does not count.
+    Of fewer than tell where one ends a third does not count; of these nobody knows that they do not settle.
     """
     whole = found.whole
     if len(whole) < VALUES_MIN:
-        return found.truth.captured_ns.size // 3
+        return found.truth.captured_ns.size // 3, True
     captured_s = found.truth.captured_ns[whole.number] / NS_PER_S
-    count = warm_up(captured_s, whole.time_ns.astype(np.float64)).count
-    return min(int(whole.number[count]) if count else 0, found.facts.pictures // 2)
+    warm = warm_up(captured_s, whole.time_ns.astype(np.float64))
+    end = int(whole.number[warm.count]) if warm.count else 0
+    return min(end, found.facts.pictures // 2), warm.settles
 
 
 def _sums(whole: Stretch, pictures: Leg, tracking: Stretch, commands: Leg) -> tuple[Times, Times, Times]:

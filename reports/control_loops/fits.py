@@ -14,7 +14,7 @@ AICc is nobody's choice, and depends on the number of points.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -42,18 +42,25 @@ class Estimate(NamedTuple):
 
 
 def mean_of(values: Floats) -> Estimate:
-    """Return the mean of a series in the order of time, shape (n,); raises ReportError: too short."""
-    _long_enough(values)
+    """Return the mean of a series in the order of time, shape (n,).
+
+    Raises:
+        ReportError: Too short, or not numbers alone.
+    """
+    _require_series(values)
     variance = mean_variance(values, len(values), float(values.std(ddof=1)))
     return Estimate(float(values.mean()), math.sqrt(variance))
 
 
 def variance_of(values: Floats) -> Estimate:
-    """Return the variance of a series in the order of time, shape (n,); raises ReportError: too short.
+    """Return the variance of a series in the order of time, shape (n,).
 
     A sample variance is the mean of squares, which depend on each other as blocks of them tell.
+
+    Raises:
+        ReportError: Too short, or not numbers alone.
     """
-    _long_enough(values)
+    _require_series(values)
     n = len(values)
     squares = (values - values.mean()) ** 2 * n / (n - 1)
     return mean_of(squares)
@@ -129,18 +136,18 @@ def fitted(points: Points, degree: int) -> Fit:
     """Fit a polynomial of this degree.
 
     Raises:
-        ReportError: Not more points than coefficients; no point is without U; too few different delays.
+        ReportError: Not more points than coefficients; too few different delays; a value without U; what is
+            no number, negative U, or not of as many points.
     """
     from scipy.special import chdtrc, stdtrit  # a tenth of a second for whatever lists the sections
 
+    _require_points(points)
     count = len(points.delay)
     freedom = count - degree - 1
     if freedom < 1:
         raise ReportError(f"a fit of degree {degree} needs {degree + 2} delays at least, found {count}")
     if len(np.unique(points.delay)) <= degree:
         raise ReportError(f"a fit of degree {degree} needs more than {degree} different delays")
-    if not np.all(points.u_value > 0):
-        raise ReportError("a fit needs the U of each value")
     scale = float(np.abs(points.delay).max()) or 1.0
     powers = np.vander(points.delay / scale, degree + 1, increasing=True)
     u = points.u_value
@@ -182,18 +189,53 @@ def needed_degree(points: Points) -> NeededDegree:
 
 
 def variance_points(delay: Floats, u_delay: Floats, series: Sequence[Floats]) -> Points:
-    """Return the variance of each series against its delay."""
-    return _points(delay, u_delay, [variance_of(each) for each in series])
+    """Return the variance of each series against its delay; raises ReportError: as `mean_points`."""
+    return _points(delay, u_delay, variance_of, series)
 
 
 def mean_points(delay: Floats, u_delay: Floats, series: Sequence[Floats]) -> Points:
-    """Return the mean of each series against its delay."""
-    return _points(delay, u_delay, [mean_of(each) for each in series])
+    """Return the mean of each series against its delay.
+
+    Args:
+        delay: Measured, shape (p,).
+        u_delay: Standard uncertainty of each, shape (p,).
+        series: At each of them, in the order of time.
+
+    Raises:
+        ReportError: Not a series for each delay, or one that tells nothing, with its place.
+    """
+    return _points(delay, u_delay, mean_of, series)
 
 
-def _points(delay: Floats, u_delay: Floats, found: Sequence[Estimate]) -> Points:
-    value, u = np.array(found).T
+def _points(
+    delay: Floats, u_delay: Floats, estimate: Callable[[Floats], Estimate], series: Sequence[Floats]
+) -> Points:
+    if not len(series) == len(delay) == len(u_delay):
+        raise ReportError(
+            f"{len(delay)} delays, {len(u_delay)} U of them and {len(series)} series: one of each is needed"
+        )
+    found: list[Estimate] = []
+    for number, each in enumerate(series, 1):
+        try:
+            found.append(estimate(each))
+        except ReportError as error:
+            raise ReportError(f"series {number}: {error}") from None
+        if not found[-1].u:
+            raise ReportError(f"series {number}: its values are all equal, which tells no U")
+    value, u = np.array(found).reshape(-1, 2).T
     return Points(delay, u_delay, value, u)
+
+
+def _require_points(points: Points) -> None:
+    columns = points.delay, points.u_delay, points.value, points.u_value
+    if len({len(each) for each in columns}) > 1:
+        raise ReportError("a fit needs a value and both U for each delay")
+    if not all(np.isfinite(each).all() for each in columns):
+        raise ReportError("a fit needs delays, values and U that are numbers")
+    if min(points.u_delay.min(initial=0), points.u_value.min(initial=0)) < 0:
+        raise ReportError("a fit needs U that are not negative")
+    if not np.all(points.u_value > 0):
+        raise ReportError("a fit needs the U of each value, found 0")
 
 
 def _p_value(simpler: Fit, fuller: Fit) -> float:
@@ -217,8 +259,10 @@ def _slope(curve: Floats, at: Floats) -> Floats:
     return np.vander(at, len(powers), increasing=True) @ (curve[1:] * powers)
 
 
-def _long_enough(values: Floats) -> None:
+def _require_series(values: Floats) -> None:
     if len(values) < SAMPLES_MIN:
         raise ReportError(
             f"{len(values)} samples do not tell how they depend on each other: {SAMPLES_MIN} do"
         )
+    if not np.isfinite(values).all():
+        raise ReportError("samples must be numbers, found NaN or infinity")

@@ -11,7 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from reports.control_loops.camera_evidence import CAMERA_FILE, CAMERA_FOLDER
-from reports.control_loops.camera_loop import COMMANDS, PICTURES, TRACKER, CameraLoop, load_camera_loop
+from reports.control_loops.camera_loop import (
+    COMMANDS,
+    PICTURES,
+    TRACKER,
+    CameraLoop,
+    load_camera_loop,
+)
 from reports.control_loops.camera_plots import figure_pictures, figure_slope
 from reports.control_loops.camera_verdict import witnesses_en
 from reports.control_loops.capability import CAPABILITY, WHOLE
@@ -32,6 +38,7 @@ from reports.control_loops.ring_plots import figure_stretches, figure_whole
 from reports.control_loops.ring_verdict import FoundHold, found_hold
 from reports.control_loops.stretch_verdict import stretch_uncertainty
 from reports.control_loops.sweep import SweepRow, sweep_rows
+from reports.control_loops.warm_up import UNSETTLED
 from reports.control_loops.worst import WorstMoment, worst_of_all
 from reports.control_loops.worst_plot import caption_of, figure_worst
 from reports.errors import ReportError
@@ -297,7 +304,12 @@ def _camera_row(case: Case, found: CameraLoop) -> CameraRow:
         u_ns,
         en,
         100 * found.out_of_picture,
-        "; ".join(f"{count} {reason}" for reason, count in found.reasons.items()),
+        "; ".join(
+            [
+                *(f"{count} {reason}" for reason, count in found.reasons.items()),
+                *([UNSETTLED] if found.facts.unsettled else []),
+            ]
+        ),
     )
 
 

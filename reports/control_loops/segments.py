@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
 
@@ -46,6 +47,20 @@ class Pictures:
     is_damaged: Flags
 
 
+@dataclass(frozen=True, slots=True)
+class StreamEnd:
+    """The header behind the last picture.
+
+    Attributes:
+        begin, end: Places of its first byte, and of the first one behind it.
+        count: How many pictures there were, as it says.
+    """
+
+    begin: int
+    end: int
+    count: int
+
+
 @dataclass(frozen=True, eq=False)
 class PictureStream:
     """A stream whose segments have their pictures.
@@ -53,20 +68,37 @@ class PictureStream:
     Attributes:
         stream: Its segments: when each was seen, first and last byte, what was seen before.
         first_picture, last_picture: Of each segment the place among `pictures` of that of its first and last
-            byte, shape (n,); NONE: those bytes are of no known picture.
+            byte, shape (n,); NONE: those bytes are of no known picture, or of the stream's end.
         pictures: All of them.
+        end: None: the capture does not have it.
     """
 
     stream: TcpStream
     first_picture: Integers
     last_picture: Integers
     pictures: Pictures
+    end: StreamEnd | None = None
 
     @property
     def is_assigned(self) -> Flags:
-        """Return which segments have pictures for both ends, or no byte of the stream at all, shape (n,)."""
+        """Return which segments have a picture, or the stream's end, at both ends, shape (n,).
+
+        So has one with no byte of the stream at all.
+        """
         is_empty = (self.stream.first_byte == NONE) & self.stream.is_spare
-        return ((self.first_picture != NONE) & (self.last_picture != NONE)) | is_empty
+        first, last = (
+            (picture != NONE) | self._is_of_the_end(place)
+            for picture, place in (
+                (self.first_picture, self.stream.first_byte),
+                (self.last_picture, self.stream.last_byte),
+            )
+        )
+        return (first & last) | is_empty
+
+    def _is_of_the_end(self, place: Integers) -> Flags:
+        if self.end is None:
+            return np.zeros(len(place), dtype=bool)
+        return (place >= self.end.begin) & (place < self.end.end)
 
     def problems(self) -> list[str]:
         """Return a sentence for each picture and segment that is not as it should be."""
@@ -88,6 +120,7 @@ class PictureStream:
                 found.append(f"{name}: picture {number}: {missing} of {size} bytes are missing")
             elif damaged:
                 found.append(f"{name}: picture {number} has damaged pixels: their CRC-32 differs")
+        found += [f"{name}: {each}" for each in self._wrong_numbers()]
         for flags, what in (
             (self.stream.is_different, "has other bytes than were seen there first"),
             ((self.stream.first_byte == NONE) & ~self.stream.is_spare, "lies outside of the stream"),
@@ -98,6 +131,33 @@ class PictureStream:
                 for number in np.flatnonzero(flags).tolist()
             ]
         return found
+
+    def _wrong_numbers(self) -> list[str]:
+        """Return what is wrong with the pictures' numbers, beside each other and the end's count."""
+        numbers = [each for each in self.pictures.number.tolist() if each != NONE]
+        found = [
+            f"picture {number} comes behind picture {before}"
+            for before, number in pairwise(numbers)
+            if number <= before
+        ]
+        first, count = min(numbers, default=0), max(numbers, default=NONE) + 1
+        if self.end is not None:
+            found += [
+                f"picture {number} is none of the {self.end.count} that there were, by the stream's end"
+                for number in numbers
+                if number >= self.end.count
+            ]
+            if behind := len(self.stream.content) - self.end.end:
+                found.append(f"{behind} bytes follow the stream's end")
+            first, count = 0, max(count, self.end.count)
+        came = [first - 1, *sorted(set(numbers)), count]
+        return found + [
+            f"picture {low + 1} never came"
+            if high == low + 2
+            else f"pictures {low + 1} to {high - 1} never came"
+            for low, high in pairwise(came)
+            if high > low + 1
+        ]
 
 
 def read_picture_streams(
@@ -115,7 +175,8 @@ def read_picture_streams(
 
 def assigned(stream: TcpStream) -> PictureStream:
     """Find the pictures of a stream and whose bytes each segment has; raises ReportError: no pictures."""
-    found = list(_pictures(stream))
+    parts = list(_pictures(stream))
+    found = [each for each in parts if isinstance(each, _Found)]
     begin = np.array([each.begin for each in found], dtype=np.int64)
     end = np.array([each.end for each in found], dtype=np.int64)
     first, last = (_picture_of(places, begin, end) for places in (stream.first_byte, stream.last_byte))
@@ -127,11 +188,14 @@ def assigned(stream: TcpStream) -> PictureStream:
             times = stream.time_ns[carriers]
             first_ns[number] = times.min()
             complete_ns[number] = times.max() if missing[number] == 0 else NEVER
-    for each in (first, last):
-        np.maximum.at(last_ns, each[each != NONE], stream.time_ns[each != NONE])
-    for number in np.flatnonzero((first != NONE) & (last > first + 1)).tolist():
-        between = slice(int(first[number]) + 1, int(last[number]))
-        last_ns[between] = np.maximum(last_ns[between], stream.time_ns[number])
+    # Those with any byte of a segment; its ends may be of no picture.
+    low = np.searchsorted(end, stream.first_byte, "right").tolist()
+    high = np.searchsorted(begin, stream.last_byte, "right").tolist()
+    for own, to, time_ns, at in zip(
+        low, high, stream.time_ns.tolist(), stream.first_byte.tolist(), strict=True
+    ):
+        if at != NONE:
+            last_ns[own:to] = np.maximum(last_ns[own:to], time_ns)
     pictures = Pictures(
         np.array([each.number for each in found], dtype=np.int64),
         begin,
@@ -142,7 +206,8 @@ def assigned(stream: TcpStream) -> PictureStream:
         missing,
         np.array([each.is_damaged(stream) for each in found], dtype=bool),
     )
-    return PictureStream(stream, first, last, pictures)
+    stream_end = next((each for each in parts if isinstance(each, StreamEnd)), None)
+    return PictureStream(stream, first, last, pictures, stream_end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +234,8 @@ class _Found:
         return crc32(pixels) != self.header.pixels_crc
 
 
-def _pictures(stream: TcpStream) -> Iterator[_Found]:
-    """Read the stream; behind a header that is missing go on with the next one that is there."""
+def _pictures(stream: TcpStream) -> Iterator[_Found | StreamEnd]:
+    """Read the stream up to its end; behind a header that is missing the next one that is there goes on."""
     at, size = 0, len(stream.content)
     before: PictureHeader | None = None
     while at < size:
@@ -183,6 +248,9 @@ def _pictures(stream: TcpStream) -> Iterator[_Found]:
             except RecordError as error:
                 where = "the first picture" if before is None else f"what follows picture {before.number}"
                 raise ReportError(f"{stream.name}: byte {at}: {where} {error}") from None
+            if header.is_end:
+                yield StreamEnd(at, at + header.size_bytes, header.number)
+                return
             yield _Found(at, at + header.size_bytes, header.number, header)
             at, before = at + header.size_bytes, header
             continue
@@ -190,6 +258,7 @@ def _pictures(stream: TcpStream) -> Iterator[_Found]:
         if behind is None:
             return
         place, header = behind
+        # The end's number is how many there were, as that of a further picture would be.
         if before is not None and place - at == before.size_bytes and header.number == before.number + 2:
             yield _Found(at, place, before.number + 1, None)
         at = place

@@ -10,7 +10,7 @@ weigh no more than ranks. A beginning of k values is compared with the rest by
 
 where d has the differences of the means of both scores, and S is the long-run covariance of what follows, by
 blocks that hardly depend on each other. The end is where T is largest. It is the end of a warm-up if chance
-reaches that T at any k in less than CHANCE of all series.
+reaches that T at any k in less than CHANCE of all series, or LATE_CHANCE where it lies in the second half.
 
 MSER-5, the usual choice, minimises the error of the mean: it always cuts something, and does not see a
 change of the spread alone.
@@ -25,6 +25,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from reports.control_loops.trend import has_trend, middle_ranks
 from reports.dependence import Floats, blocks_of
 from reports.errors import ReportError
 
@@ -32,12 +33,15 @@ Integers: TypeAlias = NDArray[np.int64]
 
 CHANCE = 0.02
 """How often a series without a warm-up may seem to have one."""
+LATE_CHANCE = 0.005
+"""Likewise, of one that ends in the second half: it makes the whole series unsettled."""
 VALUES_MIN = 100
 """Fewer tell nothing of what follows a warm-up."""
 PART_MIN = 8
 """Values of the shortest warm-up."""
 REST_SHARE = 10
 """An end is looked for up to the last tenth, which has to tell what it is compared with."""
+UNSETTLED = "the whole does not settle: it still changes in the second half of the pictures"
 TINY = 1e-9
 """Of a variance: values that are all equal have none."""
 
@@ -50,8 +54,9 @@ class WarmUp:
         count: Values before the end; 0: there is no warm-up.
         end_s: Time of the first value that counts.
         length_s: From the first value to that.
-        settles: The series does so within its first half; else `count` is half of it, and what remains is no
-            steady state that anybody knows.
+        settles: The series does so within its first half: the first part ends there, and the second half
+            neither rises nor falls by more than chance. Else what remains is no steady state that anybody
+            knows; a first part that ends later is cut at half.
     """
 
     count: int
@@ -83,7 +88,7 @@ def warm_up(times_s: Floats, values: Floats) -> WarmUp:
         within = _first_part(values[:half])
         count = within if within <= half // 2 else 0
     count = max(count, _beyond_all_that_follows(values))
-    settles = count <= half
+    settles = count <= half and not has_trend(values[half:])
     count = min(count, half)
     end_s = float(times_s[count])
     return WarmUp(count, end_s, end_s - float(times_s[0]), settles)
@@ -118,7 +123,7 @@ def _first_part(values: Floats) -> int:
     covariance, blocks = _long_run_covariance(scores[:, count:])
     distance = _distance(sums, counts, covariance)
     count = int(counts[np.argmax(distance)])
-    if _chance(float(distance.max()), n, len(scores), blocks) > CHANCE:
+    if _chance(float(distance.max()), n, len(scores), blocks) > (CHANCE if count <= n // 2 else LATE_CHANCE):
         return 0
     return count
 
@@ -158,6 +163,4 @@ def _normal_scores(values: Floats) -> Floats:
     """Return the normal quantiles of the ranks, shape (n,); equal values have that of their middle."""
     from scipy.special import ndtri  # likewise
 
-    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts - 1) / 2
-    return np.asarray(ndtri((middle[which] - 0.5) / len(values)), dtype=np.float64)
+    return np.asarray(ndtri((middle_ranks(values) - 0.5) / len(values)), dtype=np.float64)

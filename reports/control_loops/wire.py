@@ -15,7 +15,7 @@ import numpy as np
 from reports.control_loops.camera_evidence import CameraFacts, Truth
 from reports.errors import RecordError, ReportError
 from reports.paths.pcap import Integers
-from reports.paths.tcp_segments import TcpSegments, packed_address, read_tcp_segments
+from reports.paths.tcp_segments import read_tcp_segments
 
 HEADER_BYTES = 40
 PATH_FOLDER = "path"
@@ -77,9 +77,9 @@ def _stream(path: Path, address: str, port: int) -> tuple[Integers, Integers]:
     """Return how many bytes of the stream have come with each segment that brings new ones, and when."""
     try:
         every = read_tcp_segments(path)
+        own = every.chosen(every.of(address, port))
     except (OSError, ReportError) as error:
         raise RecordError(f"{path.name}: {error}") from error
-    own = every.chosen(_of(every, address, port))
     if not own.is_syn.any():
         raise RecordError(f"{path.name}: has no beginning of the stream of pictures")
     first = int(own.sequence[np.flatnonzero(own.is_syn)[0]])
@@ -90,9 +90,3 @@ def _stream(path: Path, address: str, port: int) -> tuple[Integers, Integers]:
     end = np.where(own.data_bytes > 0, end, 0)
     brings_new = end > np.maximum.accumulate(np.concatenate(([0], end[:-1])))
     return end[brings_new], own.time_ns[brings_new]
-
-
-def _of(every: TcpSegments, address: str, port: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    wanted = np.frombuffer(packed_address(address), dtype=np.uint8)
-    is_from = (every.flow[:, :16] == wanted).all(axis=1)
-    return is_from & ((every.flow[:, 32].astype(np.int64) << 8 | every.flow[:, 33]) == port)

@@ -2,13 +2,13 @@
 """The frames of a packet capture: when each was seen, and where its bytes lie.
 
 Files are pcap (https://www.tcpdump.org/manpages/pcap-savefile.5.html) of Ethernet frames, of either byte
-order, with stamps of ns or us.
+order, with stamps of ns or us. VLAN tags are passed over.
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,6 +26,9 @@ _PCAPNG = 0x0A0D0D0A
 _FILE_HEADER_BYTES, _RECORD_HEADER_BYTES = 24, 16
 _ETHERNET = 1
 _NS_PER_S = 1_000_000_000
+_TAGS = 0x8100, 0x88A8, 0x9100
+"""Types of a VLAN's tag, of a provider's, and of one before there was a standard."""
+_TAG_BYTES, _TAGS_MAX = 4, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +38,9 @@ class Frames:
     Attributes:
         data: The file, shape (bytes,).
         time_ns: When each was seen by the clock of the capture, shape (n,).
-        at: Where each begins in the file, shape (n,).
-        kept: How many bytes of each are there, shape (n,).
+        at: Where each begins in the file, shape (n,); one with VLAN tags as if it were without: by their
+            bytes later, so that its type and all behind lie where they do else, but not its addresses.
+        kept: How many bytes of each are there from that on, shape (n,).
         sizes: How many it had, shape (n,).
     """
 
@@ -67,7 +71,21 @@ def read_frames(path: Path) -> Frames:
     at = _records(content, order)
     words = gather(data, at, _RECORD_HEADER_BYTES).view(f"{order}u4").astype(np.int64)
     time_ns = words[:, 0] * _NS_PER_S + words[:, 1] * unit_ns
-    return Frames(data, time_ns, at + _RECORD_HEADER_BYTES, words[:, 2], words[:, 3])
+    return _without_tags(Frames(data, time_ns, at + _RECORD_HEADER_BYTES, words[:, 2], words[:, 3]))
+
+
+def _without_tags(frames: Frames) -> Frames:
+    """Pass over VLAN tags (IEEE 802.1Q), of which several may follow each other."""
+    for _ in range(_TAGS_MAX):
+        is_tagged = np.isin(word16(frames.gather(12, 2), 0), _TAGS)
+        is_tagged &= frames.kept >= ETHERNET_BYTES + _TAG_BYTES
+        if not is_tagged.any():
+            break
+        tag = np.where(is_tagged, _TAG_BYTES, 0)
+        frames = replace(
+            frames, at=frames.at + tag, kept=frames.kept - tag, sizes=np.maximum(frames.sizes - tag, 0)
+        )
+    return frames
 
 
 def gather(data: Bytes, at: Integers, count: int) -> Bytes:

@@ -12,22 +12,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reports.errors import ReportError
 from reports.paths.pcap import Integers
 from reports.paths.tcp_segments import (
+    Flags,
     TcpSegments,
     flow_name,
-    packed_address,
     read_tcp_segments,
     reversed_flow,
 )
-
-Flags: TypeAlias = NDArray[np.bool_]
 
 NONE = -1
 WINDOW_MAX_BYTES = 1 << 30
@@ -93,18 +89,14 @@ def read_tcp_streams(
     """Return the streams with data of these ends, in the order of their first SYN; what is empty or 0 is any.
 
     Raises:
-        ReportError: Not a pcap file of Ethernet frames; frames that were not kept whole; the beginning of a
-            connection is not in the capture, so that no place is known.
+        ReportError: Not a pcap file of Ethernet frames; frames that were not kept whole, or are parts of IP
+            datagrams; the beginning of a connection is not in the capture, so that no place is known.
     """
     every = read_tcp_segments(path)
-    keep = np.ones(len(every.time_ns), dtype=bool)
-    for at, address in ((0, source), (16, destination)):
-        if address:
-            wanted = np.frombuffer(packed_address(address), dtype=np.uint8)
-            keep &= (every.flow[:, at : at + 16] == wanted).all(axis=1)
-    for at, port in ((32, source_port), (34, destination_port)):
-        if port:
-            keep &= (every.flow[:, at].astype(np.int64) << 8 | every.flow[:, at + 1]) == port
+    try:
+        keep = every.of(source, source_port, destination, destination_port)
+    except ReportError as error:
+        raise ReportError(f"{path.name}: {error}") from None
     flow = np.ascontiguousarray(every.flow)
     flows, number = np.unique(flow.view(f"V{flow.shape[1]}")[:, 0], return_inverse=True)
     number_of = {name: which for which, name in enumerate(flows.tolist())}

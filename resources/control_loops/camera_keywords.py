@@ -40,6 +40,7 @@ from reports.control_loops.case import Case, case_of_stretch
 from reports.control_loops.load import read_load
 from reports.control_loops.ring_evidence import FOLDER
 from reports.control_loops.stretch_verdict import stretch_measurement, stretch_uncertainty
+from reports.control_loops.warm_up import UNSETTLED
 from reports.errors import ReportError
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Measurement, NumberedCondition
@@ -163,6 +164,8 @@ class ControlLoopsCameraLibrary(RequirementScope):
                 say(f"  {case.stretch(each.name)}: median {median}, U = {u}, of {len(each)} pictures")
         for reason, count in found.reasons.items():
             say(f"  {count} pictures without a loop delay: {reason}")
+        if found.facts.unsettled:
+            say(f"  {UNSETTLED}")
         en, difference_ns, u_ns, _ = witnesses_en(found)
         difference, u = (format_value(ns, "ns") for ns in (difference_ns, u_ns))
         say(f"  by the pictures themselves {difference} more, U = {u}: E_n {en:.2f}")

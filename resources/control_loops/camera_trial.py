@@ -195,10 +195,12 @@ def measure_camera(
     write_camera(folder, found)
     try:
         loop = load_camera_loop(folder)
-        warm = max(found_warm_up(loop), run.rest_pictures)
+        count, settles = found_warm_up(loop)
+        warm = max(count, run.rest_pictures)
     except ReportError as error:
         raise MeasurementError(str(error)) from error
-    found = replace(found, warm_up=warm, worst=render_worst(bench, loop, warm, folder) or None)
+    worst = render_worst(bench, loop, warm, folder) or None
+    found = replace(found, warm_up=warm, worst=worst, unsettled=None if settles else True)
     write_camera(folder, found)
     return found
 

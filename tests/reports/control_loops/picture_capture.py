@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
@@ -27,6 +28,13 @@ def picture(number: int, width_px: int = 40, height_px: int = 32, seed: int = 7)
         *(b"BWPI", 1, width_px, height_px, number, 262144, -196608, 256, 10_000, crc32(pixels)),
     )
     return header + struct.pack(">I", crc32(header)) + pixels
+
+
+def end_of(count: int, width_px: int = 40, height_px: int = 32, pixels_crc: int = 0) -> bytes:
+    """Return the header by which a camera ends a stream of so many pictures."""
+    fields = b"BWPI", 1, 1, width_px, height_px, count, 0, 0, 256, 10_000, pixels_crc
+    header = struct.pack(">4sBB2xHHIiiIII", *fields)
+    return header + struct.pack(">I", crc32(header))
 
 
 def stream_of(count: int, first: int = 0, **size_px: int) -> bytes:
@@ -69,6 +77,28 @@ class Wire:
         """See the reader's acknowledgement with its window."""
         return self._add("A", 1, b"", window=window, is_back=True)
 
+    def tagged(self, tags: bytes) -> Wire:
+        """Put tags of VLANs into all frames."""
+        return self._changed(lambda frame: [frame[:12] + tags + frame[12:]])
+
+    def with_extension(self, number: int, extension: bytes) -> Wire:
+        """Put an extension header of IPv6 in front of TCP; its first byte says what follows."""
+
+        def changed(frame: bytes) -> list[bytes]:
+            size = int.from_bytes(frame[18:20], "big") + len(extension)
+            head = frame[:18] + size.to_bytes(2, "big") + bytes([number]) + frame[21:54]
+            return [head + extension + frame[54:]]
+
+        return self._changed(changed)
+
+    def in_fragments(self, size_bytes: int) -> Wire:
+        """Split IP datagrams into parts of so many bytes, a multiple of 8."""
+        return self._changed(lambda frame: _fragments(frame, size_bytes))
+
+    def _changed(self, change: Callable[[bytes], list[bytes]]) -> Wire:
+        self.frames = [(time_ns, each) for time_ns, frame in self.frames for each in change(frame)]
+        return self
+
     def written(self, file: Path, nano: bool = True) -> Path:
         """Write a capture of it."""
         return write_frames(file, self.frames, nano)
@@ -84,6 +114,28 @@ class Wire:
         frame = bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / ip / tcp / data)
         self.frames.append((START_NS + len(self.frames) * STEP_NS, frame.ljust(60, b"\xee")))
         return self
+
+
+def _fragments(frame: bytes, size_bytes: int) -> list[bytes]:
+    """Split a datagram; its identification is of its content."""
+    is_6 = frame[12:14] == b"\x86\xdd"
+    begin = 54 if is_6 else 34
+    content = frame[begin:]
+    number = crc32(content)
+    found: list[bytes] = []
+    for at in range(0, len(content), size_bytes):
+        part = content[at : at + size_bytes]
+        more = at + size_bytes < len(content)
+        if is_6:
+            between = struct.pack(">BxHI", 6, at | more, number)
+            length = (len(part) + 8).to_bytes(2, "big")
+            head = frame[:18] + length + b"\x2c" + frame[21:54] + between
+        else:
+            length = (len(part) + 20).to_bytes(2, "big")
+            where = struct.pack(">HH", number & 0xFFFF, at // 8 | more << 13)
+            head = frame[:16] + length + where + frame[22:34]
+        found.append(head + part)
+    return found
 
 
 def write_frames(

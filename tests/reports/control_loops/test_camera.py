@@ -6,14 +6,21 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from reports.control_loops.camera_evidence import CAMERA_FILE, CAMERA_FOLDER, MeasuredDelay, load_camera_facts
-from reports.control_loops.camera_loop import CameraLoop, load_camera_loop
+from reports.control_loops.camera_evidence import (
+    CAMERA_FILE,
+    CAMERA_FOLDER,
+    MeasuredDelay,
+    load_camera_facts,
+    write_camera,
+)
+from reports.control_loops.camera_loop import CameraLoop, found_warm_up, load_camera_loop
 from reports.control_loops.camera_verdict import (
     account_measurement,
     in_picture_measurement,
@@ -284,6 +291,38 @@ def test_page_shows_both_witnesses(tmp_path: Path) -> None:
     words = words_of(page_with(run.path, "control-loops"))
     assert "0 ms none 0.00, 0.00 ms 5.730 ms" in words
     assert "100 ms none 100.00, 100.00 ms 205.7 ms" in words
+
+
+def drifts(number: int) -> int:
+    """Return what pictures take, a millisecond longer each second."""
+    return 4_000_000 + number * 40_000 + number % 5 * 10_000
+
+
+@pytest.mark.parametrize(("there_ns", "settles"), [(there, True), (drifts, False)])
+def test_a_loop_that_still_changes_is_told(
+    tmp_path: Path, there_ns: Callable[[int], int], settles: bool
+) -> None:
+    facts = write_sample_camera(tmp_path, pictures=200, there_ns=there_ns)
+    assert found_warm_up(load_camera_loop(tmp_path))[1] is settles
+    assert "unsettled" not in (tmp_path / "camera.json").read_text()
+    write_camera(tmp_path, replace(facts, unsettled=None if settles else True))
+    assert load_camera_facts(tmp_path).unsettled is (None if settles else True)
+
+
+def test_too_few_pictures_are_not_called_unsettled(tmp_path: Path) -> None:
+    write_sample_camera(tmp_path, pictures=90, there_ns=drifts)
+    assert found_warm_up(load_camera_loop(tmp_path)) == (30, True)
+
+
+def test_page_tells_a_loop_that_does_not_settle(tmp_path: Path) -> None:
+    run, _ = made(tmp_path)
+    run.update(target={TARGET: {"hostname": TARGET}})
+    run.close()
+    said = "the whole does not settle: it still changes in the second half of the pictures"
+    assert said not in words_of(page_with(run.path, "control-loops"))
+    folder = run.path / "evidence" / FOLDER / TARGET / CAMERA_FOLDER / "0-ms"
+    write_camera(folder, replace(load_camera_facts(folder), unsettled=True))
+    assert said in words_of(page_with(run.path, "control-loops"))
 
 
 def test_folder_that_cannot_be_read_is_said(tmp_path: Path) -> None:

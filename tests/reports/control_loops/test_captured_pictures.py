@@ -11,17 +11,20 @@ import struct
 import subprocess
 import threading
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from reports.control_loops.segments import PictureStream, read_picture_streams
+from reports.control_loops.segments import PictureStream, StreamEnd, read_picture_streams
+from reports.paths.tcp_streams import NONE
 from tests.link import End, Link, capture, run_in
 from tests.namespace import in_namespace
 from tests.patience import HANG_S, wait_until
-from tests.reports.control_loops.picture_capture import picture
+from tests.reports.control_loops.picture_capture import end_of, picture
+from tests.traffic_gen.two_ends import Json, ended
+from tests.traffic_gen.two_ends import end as begun
 
 pytestmark = pytest.mark.simulated
 
@@ -96,13 +99,18 @@ def transfer(camera: socket.socket, reader: socket.socket, content: bytes, *, wa
 
 def holds(found: PictureStream, pictures: list[bytes]) -> None:
     """Hold every segment against the bytes of the pictures that it is assigned to."""
-    sent = b"".join(pictures)
+    count = len(pictures)
+    sent = b"".join(pictures) + end_of(count, **SIZE_PX)
+    assert found.end == StreamEnd(count * ONE, count * ONE + 40, count)
     assert found.problems() == []
     assert bytes(found.stream.content) == sent
     assert found.is_assigned.all()
-    assert found.pictures.number.tolist() == list(range(len(pictures)))
-    assert found.first_picture.tolist() == (found.stream.first_byte // ONE).tolist()
-    assert found.last_picture.tolist() == (found.stream.last_byte // ONE).tolist()
+    assert found.pictures.number.tolist() == list(range(count))
+    for which, byte in (
+        (found.first_picture, found.stream.first_byte),
+        (found.last_picture, found.stream.last_byte),
+    ):
+        assert which.tolist() == np.where(byte < count * ONE, byte // ONE, NONE).tolist()
     assert (found.pictures.first_ns <= found.pictures.complete_ns).all()
     assert (found.pictures.complete_ns <= found.pictures.last_ns).all()
 
@@ -128,7 +136,7 @@ def test_every_segment_has_its_pictures(
     for end in (CAMERA, TRACKER):
         run_in(end.namespace, "ethtool", "-K", end.interface, *f"tso {offloads} gso {offloads}".split())
         run_in(end.namespace, "ethtool", "-K", end.interface, "gro", offloads)
-    sent = b"".join(pictures)
+    sent = b"".join(pictures) + end_of(COUNT, **SIZE_PX)
     with ExitStack() as stack:
         files = [
             stack.enter_context(
@@ -155,6 +163,36 @@ def test_every_segment_has_its_pictures(
         if offloads == "off":
             assert (found.stream.last_byte - found.stream.first_byte).max() < 1460
         as_tshark_has_it(file, found)
+
+
+def test_a_whole_run_of_camera_and_tracker(link: Link, tmp_path: Path, repository: Path) -> None:
+    """What the programs say to each other, from the SYN to the stream's end."""
+    bw_loop, count = repository / ".build/linux/traffic-gen/bw-loop", 5
+    pictures, commands = (f"{ADDRESS}:{port}" for port in (PORT, PORT + 1))
+    serve = ["--serve", pictures, "--commands", commands, "--wait-for-client", "--pictures", str(count)]
+    reach = ["--camera", pictures, "--control", commands]
+
+    def started(
+        at: End, verb: str, *words: str
+    ) -> AbstractContextManager[tuple[subprocess.Popen[str], Json]]:
+        within = "ip", "netns", "exec", at.namespace
+        return begun(*within, bw_loop, verb, "--timeout-ms", "60000", "--priority", "0", *words)
+
+    with capture(TRACKER.namespace, TRACKER.interface, tmp_path / "run.pcap", f"tcp src port {PORT}") as file:
+        with (
+            started(CAMERA, "camera", *serve) as (camera, _),
+            started(TRACKER, "tracker", *reach) as (tracker, _),
+        ):
+            assert [ended(each)[0] for each in (camera, tracker)] == [0, 0]
+        wait_until(
+            lambda: any(each.end for each in read_picture_streams(file)), "the stream's end to be written"
+        )
+    (found,) = read_picture_streams(file, source_port=PORT)
+    assert found.problems() == []
+    assert found.pictures.number.tolist() == list(range(count))
+    assert found.end is not None
+    assert found.end.count == count
+    assert found.is_assigned.all()
 
 
 def as_tshark_has_it(file: Path, found: PictureStream) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,3 +157,50 @@ def test_what_tells_nothing_is_refused() -> None:
         fitted(points(np.arange(7.0), u=0.0), 1)
     with pytest.raises(ReportError, match="99 samples do not tell"):
         variance_of(np.arange(99.0))
+
+
+NOISE = np.random.default_rng(4).standard_normal(200)
+
+
+@pytest.mark.parametrize("make", [mean_points, variance_points])
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (np.where(np.arange(200) == 7, np.nan, NOISE), "series 3: samples must be numbers"),
+        (np.where(np.arange(200) == 7, np.inf, NOISE), "series 3: samples must be numbers"),
+        (np.full(200, 5.0), "series 3: its values are all equal, which tells no U"),
+        (NOISE[:99], "series 3: 99 samples do not tell"),
+    ],
+    ids=["nan", "infinity", "constant", "short"],
+)
+def test_a_series_that_tells_nothing_is_named(
+    make: Callable[..., Points], wrong: np.ndarray, reason: str
+) -> None:
+    series = [NOISE] * 7
+    series[2] = wrong
+    with pytest.raises(ReportError, match=reason):
+        make(DELAYS_MS, np.ones(7), series)
+
+
+@pytest.mark.parametrize("make", [mean_points, variance_points])
+def test_a_sweep_needs_a_series_for_each_delay(make: Callable[..., Points]) -> None:
+    with pytest.raises(ReportError, match="7 delays, 7 U of them and 5 series: one of each is needed"):
+        make(DELAYS_MS, np.ones(7), [NOISE] * 5)
+    with pytest.raises(ReportError, match="7 delays, 6 U of them and 7 series"):
+        make(DELAYS_MS, np.ones(6), [NOISE] * 7)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"u_delay": np.full(7, -1.0)}, "needs U that are not negative"),
+        ({"u_value": np.array([1, 1, 1, -1.0, 1, 1, 1])}, "needs U that are not negative"),
+        ({"value": np.full(7, np.nan)}, "needs delays, values and U that are numbers"),
+        ({"delay": np.full(7, np.inf)}, "needs delays, values and U that are numbers"),
+        ({"u_delay": np.full(7, np.nan)}, "needs delays, values and U that are numbers"),
+        ({"value": np.arange(5.0)}, "needs a value and both U for each delay"),
+    ],
+)
+def test_points_that_are_none_are_refused(changed: dict[str, np.ndarray], reason: str) -> None:
+    with pytest.raises(ReportError, match=reason):
+        fitted(replace(points(np.arange(7.0)), **changed), 1)

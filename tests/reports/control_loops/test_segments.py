@@ -7,16 +7,18 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
+import numpy as np
 import pytest
 
 from reports.control_loops.picture import parse_header
-from reports.control_loops.segments import NEVER, PictureStream, read_picture_streams
+from reports.control_loops.segments import NEVER, PictureStream, StreamEnd, read_picture_streams
 from reports.errors import RecordError, ReportError
 from reports.paths.tcp_streams import NONE
 from tests.reports.control_loops.picture_capture import (
     START_NS,
     STEP_NS,
     Wire,
+    end_of,
     picture,
     stream_of,
     write_frames,
@@ -42,17 +44,17 @@ def holds_its_bytes(found: PictureStream, sent: bytes) -> None:
     for begin, end in [*found.stream.missing.tolist(), [len(content), len(content)]]:
         assert content[at:begin] == sent[at:begin]
         at = end
-    for first, last, one, other in zip(
-        found.stream.first_byte,
-        found.stream.last_byte,
-        found.first_picture,
-        found.last_picture,
-        strict=True,
-    ):
-        if first != NONE:
-            assert sent[found.pictures.begin[one] :].startswith(picture(int(found.pictures.number[one])))
-            assert found.pictures.begin[one] <= first < found.pictures.begin[one] + ONE
-            assert found.pictures.begin[other] <= last < found.pictures.begin[other] + ONE
+    pictures = found.pictures
+    for begin, number in zip(pictures.begin.tolist(), pictures.number.tolist(), strict=True):
+        assert sent[begin:].startswith(picture(number))
+    places = np.concatenate((found.stream.first_byte, found.stream.last_byte))
+    of = np.concatenate((found.first_picture, found.last_picture))
+    for place, which in zip(places.tolist(), of.tolist(), strict=True):
+        if which != NONE:
+            assert pictures.begin[which] <= place < pictures.begin[which] + ONE
+        elif place != NONE:
+            assert found.end is not None
+            assert found.end.begin <= place < found.end.end
 
 
 def at_ns(*frames: int) -> list[int]:
@@ -101,8 +103,6 @@ def test_sequence_numbers_begin_anew(tmp_path: Path, before: int) -> None:
 
 def test_more_than_one_turn_of_the_sequence_numbers() -> None:
     """Five turns in steps of nearly the largest window: places alone, as no test writes 20 GB."""
-    import numpy as np
-
     from reports.paths import tcp_streams
     from reports.paths.tcp_segments import TcpSegments
 
@@ -111,7 +111,9 @@ def test_more_than_one_turn_of_the_sequence_numbers() -> None:
     none = zeros.astype(bool)
     flow = np.zeros((len(truth), 36), np.uint8)
     numbers = (truth + 77) % 2**32
-    segments = TcpSegments(flow[0], zeros, flow, numbers, zeros, none, none, zeros, zeros + 1448, zeros)
+    segments = TcpSegments(
+        flow[0], zeros, flow, numbers, zeros, none, none, zeros, zeros + 1448, zeros, flow, flow
+    )
     begin, _ = tcp_streams._places(segments, 77)  # pyright: ignore[reportPrivateUsage]
     assert begin.tolist() == truth.tolist()
 
@@ -314,6 +316,83 @@ def test_a_stream_that_ends_within_a_picture(tmp_path: Path, end: int, number: i
     assert len(found.problems()) == 1
 
 
+ENDED = stream_of(3) + end_of(3)
+
+
+def named(found: PictureStream) -> list[str]:
+    """Return the problems without the stream's name."""
+    return [each.partition("6000: ")[2] for each in found.problems()]
+
+
+def test_the_end_of_a_stream(tmp_path: Path) -> None:
+    """Alone in its segment, split, and joined to the last picture, the two before in the same one."""
+    for cut in (3 * ONE, 3 * ONE + 17, 100):
+        wire = Wire(ENDED).syn().sent(0, cut).sent(cut, len(ENDED))
+        found = read(tmp_path, wire)
+        assert found.end == StreamEnd(3 * ONE, 3 * ONE + 40, 3)
+        assert found.pictures.number.tolist() == [0, 1, 2]
+        assert found.first_picture.tolist() == [0, 0 if cut == 100 else NONE]
+        assert found.last_picture.tolist() == [0 if cut == 100 else 2 if cut == 3 * ONE else NONE, NONE]
+        assert found.pictures.last_ns.tolist() == at_ns(*[2 if cut == 100 else 1] * 3)
+        assert found.is_assigned.all()
+        assert found.problems() == []
+
+
+def test_pictures_that_never_came_are_named(tmp_path: Path) -> None:
+    pictures = b"".join(map(picture, (1, 2, 5, 7))) + end_of(10)
+    assert named(read(tmp_path, Wire(pictures).syn().in_pieces(0, len(pictures), 900))) == [
+        "picture 0 never came",
+        "pictures 3 to 4 never came",
+        "picture 6 never came",
+        "pictures 8 to 9 never came",
+    ]
+
+
+def test_an_end_without_a_picture(tmp_path: Path) -> None:
+    for count, problems in ((0, []), (4, ["pictures 0 to 3 never came"])):
+        assert named(read(tmp_path, Wire(end_of(count)).syn().sent(0, 40))) == problems
+
+
+def test_more_pictures_than_the_end_counts_and_bytes_behind_it(tmp_path: Path) -> None:
+    stream = stream_of(3) + end_of(2) + picture(3)
+    wire = Wire(stream).syn().sent(0, 3 * ONE + 40).sent(3 * ONE + 40, len(stream))
+    (found,) = read_picture_streams(wire.written(tmp_path / "c.pcap"))
+    assert named(found) == [
+        "picture 2 is none of the 2 that there were, by the stream's end",
+        f"{ONE} bytes follow the stream's end",
+        f"segment 1, byte {3 * ONE + 40}: has bytes of no known picture",
+    ]
+
+
+def test_an_end_that_is_cut_or_behind_a_missing_header(tmp_path: Path) -> None:
+    wire = Wire(ENDED).syn().sent(0, 3 * ONE + 39)
+    (found,) = read_picture_streams(wire.written(tmp_path / "c.pcap"))
+    assert found.end is None
+    assert named(found) == ["the stream ends within the header of a picture"]
+    found = read(tmp_path, Wire(ENDED).syn().sent(0, 2 * ONE + 8).sent(2 * ONE + 30, len(ENDED)))
+    assert found.pictures.number.tolist() == [0, 1, 2]
+    assert found.end == StreamEnd(3 * ONE, 3 * ONE + 40, 3)
+
+
+def test_numbers_that_do_not_rise_are_named(tmp_path: Path) -> None:
+    stream = b"".join(map(picture, (0, 5, 3, 3)))
+    assert named(read(tmp_path, Wire(stream).syn().in_pieces(0, len(stream), 900))) == [
+        "picture 3 comes behind picture 5",
+        "picture 3 comes behind picture 3",
+        "pictures 1 to 2 never came",
+        "picture 4 never came",
+    ]
+
+
+def test_a_segment_between_bytes_of_no_picture_counts_for_those_within(tmp_path: Path) -> None:
+    """Its first and last bytes are of headers that are missing in part; the whole picture within is sent."""
+    wire = Wire(stream_of(5)).syn().sent(0, ONE + 8).sent(2 * ONE - 200, 4 * ONE + 8)
+    wire.sent(4 * ONE + 30, 5 * ONE)
+    (found,) = read_picture_streams(wire.written(tmp_path / "c.pcap"))
+    lasts = dict(zip(found.pictures.number.tolist(), found.pictures.last_ns.tolist(), strict=True))
+    assert [lasts[each] for each in (0, 2, 3)] == at_ns(1, 2, 2)
+
+
 def test_ipv6(tmp_path: Path) -> None:
     wire = Wire(ends=("fd00::1", 5000, "fd00::2", 6000)).syn().in_pieces(0, 3 * ONE, 500)
     found = read(tmp_path, wire)
@@ -321,6 +400,58 @@ def test_ipv6(tmp_path: Path) -> None:
     assert found.pictures.number.tolist() == [0, 1, 2]
     assert len(read_picture_streams(tmp_path / "capture.pcap", "fd00::1")) == 1
     assert len(read_picture_streams(tmp_path / "capture.pcap", "fd00::3")) == 0
+
+
+FAMILIES = {4: ("10.0.0.1", 5000, "10.0.0.2", 6000), 6: ("fd00::1", 5000, "fd00::2", 6000)}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("tags", ["81000005", "88a80003 81000005", "91000001 81002005", "8100e000"])
+def test_vlan_tags(tmp_path: Path, family: int, tags: str) -> None:
+    wire = Wire(ENDED, ends=FAMILIES[family]).syn().in_pieces(0, len(ENDED), 500).window(512)
+    found = read(tmp_path, wire.tagged(bytes.fromhex(tags)))
+    assert found.pictures.number.tolist() == [0, 1, 2]
+    assert found.pictures.complete_ns.tolist() == at_ns(3, 6, 8)
+    assert found.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "extension"),
+    [(0, "06000104 00000000"), (43, "06010000 00000000 0000000000000000"), (44, "06000000 00000009")],
+    ids=["hop by hop", "routing", "fragment of one part"],
+)
+def test_extension_headers_of_ipv6(tmp_path: Path, number: int, extension: str) -> None:
+    wire = Wire(ends=FAMILIES[6]).syn().in_pieces(0, 3 * ONE, 500)
+    found = read(tmp_path, wire.with_extension(number, bytes.fromhex(extension)))
+    assert found.pictures.complete_ns.tolist() == at_ns(3, 6, 8)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_parts_of_ip_datagrams_are_refused(tmp_path: Path, family: int) -> None:
+    """Of the stream; those of another connection, whose ports the first part has, do no harm."""
+    ends = FAMILIES[family]
+    wire = Wire(ends=ends).syn().sent(0, 1400).in_fragments(800)
+    file = wire.written(tmp_path / "c.pcap")
+    with pytest.raises(ReportError, match=r"c\.pcap: 2 of the stream's frames are parts of IP datagrams"):
+        read_picture_streams(file, ends[0], 5000)
+    whole = Wire(ends=(ends[0], 5001, ends[2], 6000)).syn().in_pieces(0, 3 * ONE, 500)
+    write_frames(file, wire.frames + whole.frames)
+    assert len(read_picture_streams(file, source_port=5001)) == 1
+    # Whose the later part is nobody knows without the first one.
+    write_frames(file, wire.frames[:1] + wire.frames[2:] + whole.frames)
+    with pytest.raises(ReportError, match="1 of the stream's frames are parts"):
+        read_picture_streams(file, source_port=5001)
+
+
+@pytest.mark.parametrize("kept_bytes", [36, 53])
+def test_frames_without_their_header_of_tcp_are_refused(tmp_path: Path, kept_bytes: int) -> None:
+    wire = Wire().syn().in_pieces(0, 3 * ONE, 500)
+    file = write_frames(tmp_path / "c.pcap", wire.frames, kept_bytes=kept_bytes)
+    with pytest.raises(
+        ReportError, match=r"c\.pcap: 9 of the stream's frames are without their whole header"
+    ):
+        read_picture_streams(file, source_port=5000)
+    assert read_picture_streams(file, source="10.0.0.9") == ()
 
 
 def test_stamps_of_microseconds_and_a_file_out_of_order(tmp_path: Path) -> None:
@@ -372,6 +503,7 @@ GOOD = bytearray(picture(17)[:40])
         (4, b"\x02", "another version"),
         (5, b"\2", "a byte 5 that is neither 0 nor 1"),
         (5, b"\0\1\0", "not 0 where they have to be"),
+        (5, b"\1", "is the end of the stream, and has pixels"),
         (8, b"\0\x1f", "another size"),
         (10, b"\x08\x01", "another size"),
         (16, b"\0\x20\0\1", "a pose beyond"),
@@ -395,4 +527,4 @@ def test_the_header_of_the_documentation() -> None:
     wire = bytes.fromhex(
         "42575049 01000000 014000f0 00000011 00040000 00030000 00000100 00002710 35b9ef0c f0250b1b"
     )
-    assert parse_header(wire) == (320, 240, 17, 262144, 196608, 256, 10_000, crc32(bytes(320 * 240)))
+    assert parse_header(wire) == (320, 240, 17, 262144, 196608, 256, 10_000, crc32(bytes(320 * 240)), False)

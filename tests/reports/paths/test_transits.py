@@ -93,6 +93,12 @@ def test_other_frames_are_left_out(tmp_path: Path) -> None:
     assert (found.fragments, found.others) == (3, 3)
 
 
+def test_datagrams_in_a_vlan_are_the_same(tmp_path: Path) -> None:
+    frame = Datagram(0).frame()
+    behind: Seen = [(START_NS + 3, frame[:12] + b"\x81\0\0\5" + frame[12:])]
+    assert matched(tmp_path, sent(1), behind).inside_ns.tolist() == [3]
+
+
 def test_a_router_that_changes_headers_changes_no_key(tmp_path: Path) -> None:
     plain, with_options = Datagram(5), Datagram(6, options=bytes(8))
     found = matched(
