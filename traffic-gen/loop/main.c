@@ -7,7 +7,7 @@
 
 static const struct verb verbs[] = {
 	{ "ring", verb_ring, "pass small messages on from machine to machine: source, node or sink of a ring" },
-	{ "camera", verb_camera, "send pictures of a synthetic camera, and turn it to where commands say" },
+	{ "camera", verb_camera, "send pictures of a camera, and turn the synthetic one to where commands say" },
 	{ "tracker", verb_tracker, "find the target in pictures, and send commands where to look" },
 	{ "display", verb_display, "receive pictures, check them and keep some" },
 	{ "render", verb_render, "make a picture of the synthetic camera once more, from its truth file" },

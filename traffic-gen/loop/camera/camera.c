@@ -9,15 +9,16 @@
 #include "answer/answer.h"
 #include "answer/summary.h"
 #include "base/time_units.h"
+#include "loop/camera/video.h"
 #include "loop/verbs.h"
 
 #define TOOL "bw-loop camera"
 #define TICK_NS (10 * NS_PER_MS) /* between two looks at what is to be written */
 
-enum { THREADS = 4, REASONS = 8, OWN_OPTIONS = 16, BACKLOG = 1 };
+enum { THREADS = 4, REASONS = 8, OWN_OPTIONS = 17, BACKLOG = 1 };
 
 struct camera_options {
-	const char *serve, *commands, *truth, *look, *congestion;
+	const char *serve, *commands, *truth, *look, *congestion, *v4l2;
 	int64_t pictures_per_s, pictures, queue, pan_px_s, zoom_q8, zoom_speed_q8, motor_delay_ms, timeout_ms;
 	bool is_open, is_reversed, waits_for_client;
 };
@@ -54,15 +55,20 @@ static void write_truth_head(struct camera *camera, struct scene_options *chosen
 	json_int(json, "period_ns", camera->period_ns);
 	json_int(json, "width_px", camera->scene.camera.width_px);
 	json_int(json, "height_px", camera->scene.camera.height_px);
-	json_int(json, "pan_q8_s", camera->mount.limits.pan_q8_s);
-	json_int(json, "tilt_q8_s", camera->mount.limits.tilt_q8_s);
-	json_int(json, "zoom_q8_s", camera->mount.limits.zoom_q8_s);
-	json_int(json, "motor_delay_ns", camera->motor_delay_ns);
+	if (!camera->video) {
+		json_int(json, "pan_q8_s", camera->mount.limits.pan_q8_s);
+		json_int(json, "tilt_q8_s", camera->mount.limits.tilt_q8_s);
+		json_int(json, "zoom_q8_s", camera->mount.limits.zoom_q8_s);
+		json_int(json, "motor_delay_ns", camera->motor_delay_ns);
+	}
 	if (*camera->congestion)
 		json_string(json, "congestion", camera->congestion);
 	json_bool(json, "open_loop", camera->is_open);
 	json_bool(json, "reversed", camera->is_reversed);
-	scene_write_words(json, chosen);
+	if (camera->video)
+		video_write(json, camera);
+	else
+		scene_write_words(json, chosen);
 	if (answer_end(json))
 		camera->truth.has_failed = true;
 }
@@ -93,6 +99,7 @@ static size_t find_reasons(const struct camera *camera, const char *reasons[stat
 		truth_lacks(&camera->truth) ? "the truth file lacks lines" : NULL,
 		camera->truth.has_failed ? "the truth file could not be written" : NULL,
 		camera->watch.count ? "the local clock was stepped" : NULL,
+		camera->is_stamped_ahead ? "the driver stamped pictures later than it gave them" : NULL,
 	};
 	size_t count = 0;
 
@@ -247,7 +254,7 @@ static int open_all(struct camera *camera, const struct camera_options *options)
 {
 	const struct render_settings *settings = &camera->scene.camera;
 	size_t picture_bytes = PICTURE_HEADER_BYTES + (size_t)settings->width_px * (size_t)settings->height_px;
-	int err, code = make_mount(camera, options);
+	int err, code = camera->video ? EXIT_DONE : make_mount(camera, options);
 
 	if (!code)
 		code = listen_at(camera, options->serve, "--serve", &camera->picture_listener);
@@ -284,6 +291,7 @@ static void close_all(struct camera *camera)
 	port_bell_destroy(camera->bell);
 	port_lock_destroy(camera->mount_lock);
 	truth_close(&camera->truth);
+	port_video_close(camera->video);
 	scene_free(&camera->scene);
 }
 
@@ -301,6 +309,8 @@ static int run(struct camera *camera, const struct camera_options *options, stru
 		code = run_threads(camera, scene, &scheduling);
 	}
 	if (!code)
+		code = video_end(camera);
+	if (!code)
 		code = write_result(camera, &scheduling);
 	return code;
 }
@@ -314,7 +324,7 @@ static int run_camera(const struct camera_options *options, struct scene_options
 		return option_refuse(TOOL, "--serve", NULL, "ADDRESS:PORT");
 	if (options->is_open && options->is_reversed)
 		return option_refuse(TOOL, "--open-loop, --reversed", NULL, "one of them, or none");
-	if (scene->exposure_us > 1000000 / options->pictures_per_s)
+	if (!options->v4l2 && scene->exposure_us > 1000000 / options->pictures_per_s)
 		return option_refuse(TOOL, "--exposure-us", NULL, "at most the period from a picture to the next");
 	camera.side.tool = TOOL;
 	camera.side.options = *chosen;
@@ -322,12 +332,13 @@ static int run_camera(const struct camera_options *options, struct scene_options
 	camera.pictures = (uint32_t)options->pictures;
 	camera.motor_delay_ns = options->motor_delay_ms * NS_PER_MS;
 	camera.timeout_ns = options->timeout_ms * NS_PER_MS;
-	camera.is_open = options->is_open;
+	camera.v4l2 = options->v4l2;
+	camera.is_open = options->is_open || options->v4l2;
 	camera.is_reversed = options->is_reversed;
 	camera.waits_for_client = options->waits_for_client;
 	camera.has_commands = options->commands != NULL;
 	camera.picture_listener = camera.command_listener = camera.client.sock = camera.commander.sock = PORT_SOCKET_NONE;
-	code = scene_make(&camera.scene, scene, TOOL);
+	code = camera.v4l2 ? video_open(&camera, scene, (int32_t)options->pictures_per_s) : scene_make(&camera.scene, scene, TOOL);
 	if (code)
 		return code;
 	code = run(&camera, options, scene);
@@ -358,6 +369,8 @@ int verb_camera(int argc, char **argv)
 		  .help = "start once somebody is there for the pictures, and for commands (default: at once)" },
 		{ .name = "truth", .kind = OPTION_TEXT, .target = &chosen.truth, .argument = "FILE",
 		  .help = "what the camera alone knows: settings, poses, commands (default: none)" },
+		{ .name = "v4l2", .kind = OPTION_TEXT, .target = &chosen.v4l2, .argument = "DEVICE",
+		  .help = "pictures of a real camera, such as /dev/video0; commands are not obeyed; Linux (default: the synthetic camera)" },
 		{ .name = "look", .kind = OPTION_TEXT, .target = &chosen.look, .argument = "X,Y",
 		  .help = "where it looks first, in pixels of the world (default: at the target)" },
 		{ .name = "zoom-q8", .kind = OPTION_INT, .target = &chosen.zoom_q8, .min = ZOOM_MIN_Q8, .max = ZOOM_MAX_Q8,
@@ -377,7 +390,7 @@ int verb_camera(int argc, char **argv)
 	const struct command command = {
 		.name = TOOL,
 		.usage = "--serve ADDRESS:PORT [--commands ADDRESS:PORT] [options]",
-		.about = "A synthetic camera over TCP: pictures of a moving target out, commands where to look in. docs/control-loops.md has\n"
+		.about = "A camera over TCP, synthetic or real: pictures of a moving target out, commands where to look in. docs/control-loops.md has\n"
 			 "the format of both. bw-events records when each picture was captured and sent, and when the motor was told.\n",
 		.options = options,
 	};
@@ -388,5 +401,7 @@ int verb_camera(int argc, char **argv)
 	parsed = options_parse(&command, argc, argv, NULL);
 	if (parsed < 0)
 		return options_exit_code(parsed);
+	if (chosen.v4l2 && video_check_options(argc, argv, TOOL))
+		return EXIT_BAD_INPUT;
 	return run_camera(&chosen, &scene, &side);
 }

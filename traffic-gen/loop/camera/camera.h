@@ -17,6 +17,7 @@
 #include "loop/picture_queue.h"
 #include "loop/refusals.h"
 #include "loop/stream.h"
+#include "port/port_video.h"
 #include "time/stepwatch.h"
 #include "traffic/roundtrip/side.h"
 
@@ -33,6 +34,9 @@ struct camera {
 	struct scene scene;
 	int64_t period_ns, motor_delay_ns, timeout_ns;
 	uint32_t pictures;
+	const char *v4l2; /* a real camera's device; NULL: the synthetic one */
+	struct port_video *video;
+	struct port_video_found device;
 	bool is_open, is_reversed, waits_for_client, has_commands;
 
 	char congestion[PORT_CONGESTION_BYTES]; /* of the connection that carries pictures; empty: nobody says */
@@ -54,6 +58,8 @@ struct camera {
 	uint64_t missed; /* periods */
 	struct stepwatch watch;
 	const char *capture_failed;
+	int video_error;
+	bool is_stamped_ahead; /* a driver stamped a picture later than it gave it */
 	/* Of the server. */
 	struct loop_stream client;
 	uint64_t sent, discarded, unsent;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that captures: a picture each period, at absolute times. */
+#include "loop/camera/capture.h"
+
 #include "base/time_units.h"
 #include "events/bwevents.h"
-#include "loop/camera/camera.h"
+#include "loop/camera/video.h"
 #include "time/heard_sleep.h"
 
 enum { READINGS = 5 };
 
-BW_EVENT_POINT(camera_captured, "camera", "captured", "a picture is captured: the middle of its exposure; tag: its number");
+BW_EVENT_POINT(camera_captured, "camera", "captured", "a picture is captured: the middle of its exposure, or a V4L2 driver gave it; tag: its number");
 BW_EVENT_POINT(camera_queued, "camera", "queued", "a picture waits to be sent; tag: its number");
 
 /* The clocks at one instant: the best of some readings. */
@@ -42,6 +44,19 @@ static int wait_for_client(const struct camera *camera)
 	return 0;
 }
 
+void capture_event(uint32_t number)
+{
+	BW_EVENT(camera_captured, number);
+}
+
+void capture_queue(struct camera *camera, struct picture_header *header, uint8_t *wire)
+{
+	header->pixels_crc = picture_crc32(0, wire + PICTURE_HEADER_BYTES, picture_pixels_bytes(header));
+	picture_header_pack(header, wire);
+	BW_EVENT(camera_queued, header->number);
+	picture_queue_put(&camera->queue);
+}
+
 static void capture_one(struct camera *camera, uint32_t number)
 {
 	uint8_t *wire = picture_queue_room(&camera->queue);
@@ -61,10 +76,7 @@ static void capture_one(struct camera *camera, uint32_t number)
 		return;
 	header.pose = truth.pose;
 	scene_expose(&camera->scene, &truth.pose, truth.captured_ns, number, wire + PICTURE_HEADER_BYTES);
-	header.pixels_crc = picture_crc32(0, wire + PICTURE_HEADER_BYTES, picture_pixels_bytes(&header));
-	picture_header_pack(&header, wire);
-	BW_EVENT(camera_queued, number);
-	picture_queue_put(&camera->queue);
+	capture_queue(camera, &header, wire);
 }
 
 static void capture_all(struct camera *camera)
@@ -99,7 +111,9 @@ void camera_capture(void *argument)
 	else if (err)
 		camera->capture_failed = "stopped before its end";
 	begin(camera);
-	if (!err)
+	if (!err && camera->video)
+		video_capture(camera);
+	else if (!err)
 		capture_all(camera);
 	atomic_store(&camera->is_all_captured, true);
 	picture_queue_end(&camera->queue);

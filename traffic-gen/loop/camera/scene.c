@@ -66,11 +66,18 @@ static bool read_size(const char *text, int32_t min_px, int32_t max_px, int32_t 
 	return true;
 }
 
+int scene_make_size(struct scene *scene, const struct scene_options *chosen, const char *tool)
+{
+	if (read_size(chosen->size, PICTURE_SIDE_MIN_PX, PICTURE_SIDE_MAX_PX, &scene->camera.width_px, &scene->camera.height_px))
+		return EXIT_DONE;
+	return option_refuse(tool, "--size", chosen->size, "WIDTHxHEIGHT, 32 to 2048 each");
+}
+
 int scene_make(struct scene *scene, const struct scene_options *chosen, const char *tool)
 {
 	struct world_settings settings;
 	const char *refused;
-	int path = 0;
+	int code, path = 0;
 
 	while (path < PATHS && strcmp(chosen->path, paths[path].name) != 0)
 		path++;
@@ -82,8 +89,9 @@ int scene_make(struct scene *scene, const struct scene_options *chosen, const ch
 	if (!read_size(chosen->world_size, WORLD_SIDE_MIN_PX, WORLD_SIDE_MAX_PX, &settings.width_px, &settings.height_px))
 		return option_refuse(tool, "--world-size", chosen->world_size, "WIDTHxHEIGHT, 256 to 8192 each");
 	scene->camera = render_settings_default((uint64_t)chosen->noise_seed);
-	if (!read_size(chosen->size, PICTURE_SIDE_MIN_PX, PICTURE_SIDE_MAX_PX, &scene->camera.width_px, &scene->camera.height_px))
-		return option_refuse(tool, "--size", chosen->size, "WIDTHxHEIGHT, 32 to 2048 each");
+	code = scene_make_size(scene, chosen, tool);
+	if (code)
+		return code;
 	scene->camera.exposure_us = (int32_t)chosen->exposure_us;
 	scene->camera.gain_q8 = (int32_t)chosen->gain_q8;
 	scene->camera.noise_q8 = (int32_t)chosen->noise_q8;

@@ -26,6 +26,8 @@ extern const struct scene_options scene_defaults;
 void scene_add_options(struct option *rows, struct scene_options *chosen);
 /** Make it; scene_free ends it. @return EXIT_DONE, or an exit code: a line was written to stderr */
 int scene_make(struct scene *scene, const struct scene_options *chosen, const char *tool);
+/** Read --size alone, of pictures that are not of a world. @return likewise */
+int scene_make_size(struct scene *scene, const struct scene_options *chosen, const char *tool);
 void scene_free(struct scene *scene);
 /** Write the array "options": words of a command line that make the same scene. */
 void scene_write_words(struct json *json, struct scene_options *chosen);
