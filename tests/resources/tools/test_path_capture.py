@@ -24,6 +24,7 @@ NEAR, FAR = "10.77.0.2", "10.77.0.1"
 N = 2000
 WITHOUT = np.full(N, 100_000) + np.arange(N) % 7
 RANDOM = np.random.default_rng(65)
+PORT = 9642
 CAUGHT = "4 packets captured\n9 packets received by filter\n0 packets dropped by kernel\n"
 
 
@@ -136,7 +137,8 @@ def test_a_capture_that_missed_packets_is_no_measurement(
 ) -> None:
     bench: Any = FakeBench()
 
-    def start(_bench: object, interface: str, folder: Path) -> FakeJob:
+    def start(_bench: object, interface: str, folder: Path, but_port: int) -> FakeJob:
+        assert but_port == PORT
         return FakeJob(bench, "switch", ["tcpdump"], folder / f"capture-{interface}")
 
     def end(job: FakeJob) -> None:
@@ -148,7 +150,7 @@ def test_a_capture_that_missed_packets_is_no_measurement(
     monkeypatch.setattr(path_capture, "SETTLES_S", 0)
 
     def capture() -> None:
-        with captured_path(bench, "p02", "p01", tmp_path / "run") as path:
+        with captured_path(bench, "p02", "p01", tmp_path / "run", PORT) as path:
             assert (path.first, path.second) == ("p02", "p01")
 
     if message:
