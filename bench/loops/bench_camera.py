@@ -118,6 +118,8 @@ def window_opens(truth: Path) -> int:
     if not told:
         raise MeasurementError(f"{truth}: its kernel has said nothing of the connection")
     limits = [each["in_flight_bytes"] >= LIMITS_FROM * each["window_bytes"] for each in told]
+    if limits[-1]:
+        raise MeasurementError(f"{truth}: TCP's window limits what is sent to the end")
     at = next(at for at in range(len(told)) if not any(limits[at : at + PICTURES_PER_S]))
     return int(told[at]["number"]) if at else 0
 
