@@ -31,6 +31,7 @@ from reports.control_loops.load import AchievedLoad, read_load
 from reports.control_loops.loop import Stretch, leg_stretch, named_stretch, own_stretch, point_ns
 from reports.control_loops.warm_up import VALUES_MIN, warm_up
 from reports.control_loops.wire import PicturesOnTheWire, pictures_on_the_wire
+from reports.dependence import Floats
 from reports.errors import RecordError
 from reports.timeline.clock_record import NS_PER_S, Times
 from reports.timeline.contradictions import Causality, Messages, causality
@@ -352,6 +353,15 @@ def _waiting_ns(wire: PicturesOnTheWire | None, pictures: Leg, tai_utc_s: int) -
 
 def _in_picture(truth: Truth, place_q8: Times) -> NDArray[np.bool_]:
     """Return whether the target's centre was in each picture."""
-    zoom = truth.pose_q8[:, 2] / Q8
-    off = np.abs(place_q8 - truth.pose_q8[:, :2]) * zoom[:, None] / Q8
+    off = np.abs(from_centre_px(truth.pose_q8, place_q8))
     return (off[:, 0] <= truth.width_px / 2) & (off[:, 1] <= truth.height_px / 2)
+
+
+def from_centre_px(pose_q8: Times, world_q8: Times) -> Floats:
+    """Return how far places of the world lie from the centre of pictures, in their pixels, shape (n, 2).
+
+    Args:
+        pose_q8: Of the pictures: x, y and zoom, shape (n, 3).
+        world_q8: In 1/256 pixel of the world, shape (n, 2).
+    """
+    return (world_q8 - pose_q8[:, :2]) * (pose_q8[:, 2:] / Q8) / Q8

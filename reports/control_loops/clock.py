@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.control_loops.case import Case
 from reports.control_loops.ring_evidence import RingFacts
 from reports.dependence import Floats
 from reports.timeline.clock_record import NS_PER_S, Times
@@ -26,16 +27,14 @@ class ClockCourse:
     """How far a clock was off over time.
 
     Attributes:
-        clock: What corrected it; empty: nothing.
-        load: Kind of the load meanwhile; empty: none.
+        case: What corrected it, and beside which load.
         at_s: Shape (n,), from the first exchange.
         off_ns: Shape (n,): less the median; of a clock that nothing corrects less its line.
         u_ns: Median U of an exchange.
         rate_ppb: How much faster it ran than the reference, over all.
     """
 
-    clock: str
-    load: str
+    case: Case
     at_s: Floats
     off_ns: Floats
     u_ns: int
@@ -44,8 +43,8 @@ class ClockCourse:
     @property
     def name(self) -> str:
         """Return who corrected it, and beside what."""
-        who = self.clock or "not corrected"
-        return f"{who}, {self.load} load" if self.load else who
+        who = self.case.clock or "not corrected"
+        return f"{who}, {self.case.load} load" if self.case.load else who
 
     @property
     def range_ns(self) -> tuple[float, float]:
@@ -54,7 +53,7 @@ class ClockCourse:
         return float(low), float(high)
 
 
-def clock_course(folder: Path, facts: RingFacts) -> ClockCourse | None:
+def clock_course(folder: Path, case: Case, facts: RingFacts) -> ClockCourse | None:
     """Return the course of the target's clock; None: it is the reference, or too few exchanges tell.
 
     Raises:
@@ -72,9 +71,8 @@ def clock_course(folder: Path, facts: RingFacts) -> ClockCourse | None:
     passed_s = at_s - at_s.mean()
     rate = float(passed_s @ off_ns / (passed_s @ passed_s))
     line_ns = off_ns.mean() + rate * passed_s
-    off_ns -= np.median(off_ns) if facts.clock else line_ns
-    load = facts.load.kind if facts.load else ""
-    return ClockCourse(facts.clock or "", load, at_s, off_ns, int(np.median(record.u_ns)), rate)
+    off_ns -= np.median(off_ns) if case.clock else line_ns
+    return ClockCourse(case, at_s, off_ns, int(np.median(record.u_ns)), rate)
 
 
 def _since_first(times_ns: Times) -> Floats:

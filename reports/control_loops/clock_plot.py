@@ -28,7 +28,7 @@ def figure_clock(name: str, courses: Sequence[ClockCourse]) -> str:
         every = figure.subplots(rows, columns, sharey=True, squeeze=False)
         for axes, course in zip(every.flat, courses, strict=False):
             step = -(-course.at_s.size // POINTS_MAX)
-            ink = INKS["type0" if course.clock else "type1"]
+            ink = INKS["type0" if course.case.clock else "type1"]
             axes.plot(course.at_s[::step], course.off_ns[::step] / NS_PER_US, ".", color=ink, markersize=1.5)
             axes.set_title(course.name, fontsize=8.5)
         for axes in every.flat[len(courses) :]:

@@ -32,7 +32,6 @@ from reports.control_loops.ring_evidence import (
     HOLD_FOLDER,
     NAGLE_FOLDER,
     RING_FILE,
-    RingFacts,
 )
 from reports.control_loops.ring_plots import figure_stretches, figure_whole
 from reports.control_loops.ring_verdict import FoundHold, found_hold
@@ -90,7 +89,7 @@ class ControlLoopsSection(TargetView):
         held: What a node's hold came to on each stretch; empty: no node held messages.
         nagle: A ring whose small writes wait; None: there is none.
         loaded: Rings beside a load, or while the target's clock is corrected.
-        clocks: What the target's clock did during each of them, and without.
+        clocks: What the target's clock did during each ring, and the ring.
         loops: Of camera and tracker, idle first, the least delay first.
         problems: Why.
         worst: The worst moment of all loops of a camera, and of which; None: no pictures of it.
@@ -101,7 +100,7 @@ class ControlLoopsSection(TargetView):
     held: tuple[FoundHold, ...] = ()
     nagle: Ring | None = None
     loaded: tuple[Ring, ...] = ()
-    clocks: tuple[ClockCourse, ...] = ()
+    clocks: tuple[tuple[ClockCourse, Ring], ...] = ()
     loops: tuple[tuple[Case, CameraLoop], ...] = ()
     problems: tuple[str, ...] = ()
     worst: tuple[Case, WorstMoment] | None = None
@@ -128,14 +127,11 @@ class ControlLoopsSection(TargetView):
         return [(each.load, rows) for each in free if each.load and (rows := _rows(each))]
 
     @property
-    def clock_rows(self) -> list[tuple[ClockCourse, StretchRow]]:
-        """Return what the target's clock did, each with the whole of the ring meanwhile."""
-        rings = {_beside(each.facts): each for each in (self.ring, *self.loaded) if each}
-        found: list[tuple[ClockCourse, StretchRow]] = []
-        for each in self.clocks:
-            rows = _rows(rings[each.clock, each.load]) if (each.clock, each.load) in rings else []
-            found += [(each, rows[0])] if rows else []
-        return found
+    def clock_rows(self) -> list[tuple[ClockCourse, int]]:
+        """Return what the target's clock did, each with the median of the whole of the ring in ns."""
+        return [
+            (course, quantile_ns(ring.whole_own_ns, 0.5)) for course, ring in self.clocks if len(ring.whole)
+        ]
 
     @property
     def loads(self) -> list[tuple[Case, AchievedLoad]]:
@@ -190,7 +186,7 @@ class ControlLoopsSection(TargetView):
             yield figure_whole("loops-whole", self.ring), WHOLE_CAPTION
             yield figure_stretches("loops-stretches", self.ring), STRETCHES_CAPTION
         if len(self.clocks) > 1:
-            yield figure_clock("loops-clock", self.clocks), CLOCK_CAPTION
+            yield figure_clock("loops-clock", [course for course, _ in self.clocks]), CLOCK_CAPTION
         for load, loops in self._by_load():
             name = f"loops-pictures-{load}" if load else "loops-pictures"
             yield figure_pictures(name, loops), PICTURES_CAPTION
@@ -202,11 +198,6 @@ class ControlLoopsSection(TargetView):
             yield figure_slope("loops-slope", sweeps), SLOPE_CAPTION
         if sweeps and self.worst is not None:
             yield figure_worst("loops-worst", self.worst[1]), caption_of(*self.worst)
-
-
-def _beside(facts: RingFacts) -> tuple[str, str]:
-    """Return what corrected the target's clock, and the kind of the load."""
-    return facts.clock or "", facts.load.kind if facts.load else ""
 
 
 def _rows(ring: Ring) -> list[StretchRow]:
@@ -338,11 +329,9 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
             problems.append(str(error))
     has_nagle = (folder / NAGLE_FOLDER / RING_FILE).exists()
     nagle = read(folder / NAGLE_FOLDER) if has_nagle else None
-    places = {"": ring, **{case.folder: read(folder / case.folder) for case in _cases(folder, RING_FILE)}}
-    rings = {place: each for place, each in places.items() if each is not None}
-    loaded = tuple(each for place, each in rings.items() if place)
-    courses = (clock_course(folder / place, each.facts) for place, each in rings.items())
-    clocks = tuple(each for each in courses if each is not None)
+    loaded = {case: read(folder / case.folder) for case in _cases(folder, RING_FILE)}
+    rings = {case: each for case, each in ({Case(): ring} | loaded).items() if each is not None}
+    courses = ((clock_course(folder / case.folder, case, each.facts), each) for case, each in rings.items())
     loops: list[tuple[Case, CameraLoop]] = []
     for case in cases:
         place = folder / CAMERA_FOLDER / case.folder
@@ -353,7 +342,15 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
     placed = [(case, folder / CAMERA_FOLDER / case.folder, found) for case, found in loops]
     worst = worst_of_all(placed, problems)
     return ControlLoopsSection(
-        judged, ring, held, nagle, loaded, clocks, tuple(loops), tuple(problems), worst
+        judged,
+        ring,
+        held,
+        nagle,
+        tuple(each for case, each in rings.items() if case != Case()),
+        tuple((course, each) for course, each in courses if course is not None),
+        tuple(loops),
+        tuple(problems),
+        worst,
     )
 
 

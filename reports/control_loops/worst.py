@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reports.control_loops.camera_evidence import Q8, WORST_FOLDER, Truth
-from reports.control_loops.camera_loop import CameraLoop
+from reports.control_loops.camera_loop import CameraLoop, from_centre_px
 from reports.control_loops.case import Case
 from reports.errors import RecordError
 from reports.timeline.clock_record import Times
@@ -73,7 +73,7 @@ def off_centre_px(truth: Truth, place_q8: Times) -> Floats:
         truth: What the camera knew.
         place_q8: Where the target was in the world, shape (pictures, 2).
     """
-    off = _from_centre_px(truth, np.arange(truth.captured_ns.size), place_q8)
+    off = from_centre_px(truth.pose_q8, place_q8)
     return np.hypot(off[:, 0], off[:, 1])
 
 
@@ -168,9 +168,9 @@ def _number_of(name: str, pictures: int) -> int:
 def _shown(folder: Path, found: CameraLoop, number: int) -> ShownPicture:
     truth = found.truth
     answers = np.flatnonzero(truth.answers == number)
-    at = np.array([number])
-    target = _from_centre_px(truth, at, found.place_q8[at])
-    seen = _from_centre_px(truth, at, truth.look_q8[answers[:1]]) if answers.size else None
+    pose_q8 = truth.pose_q8[[number]]
+    target = from_centre_px(pose_q8, found.place_q8[[number]])
+    seen = from_centre_px(pose_q8, truth.look_q8[answers[:1]]) if answers.size else None
     return ShownPicture(
         number,
         int(truth.captured_ns[number]),
@@ -191,14 +191,8 @@ def _is_at_edge(truth: Truth, number: int) -> bool:
     return bool(known.size) and bool(truth.clamped[known[np.argmax(truth.told_ns[known])]])
 
 
-def _from_centre_px(truth: Truth, number: Times, world_q8: Times) -> Floats:
-    """Return how far places of the world lie from the centre of pictures, in their pixels, shape (n, 2)."""
-    pose = truth.pose_q8[number]
-    return (world_q8 - pose[:, :2]) * (pose[:, 2:] / Q8) / Q8
-
-
-def _in_picture_px(truth: Truth, from_centre_px: Floats) -> tuple[float, float]:
-    x, y = from_centre_px[0]
+def _in_picture_px(truth: Truth, off_px: Floats) -> tuple[float, float]:
+    x, y = off_px[0]
     return float(x) + (truth.width_px - 1) / 2, float(y) + (truth.height_px - 1) / 2
 
 

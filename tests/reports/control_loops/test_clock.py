@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reports.control_loops.case import Case
 from reports.control_loops.clock import ClockCourse, clock_course
 from reports.control_loops.ring import load_ring
 from reports.control_loops.ring_evidence import FOLDER, RING_FILE, load_ring_facts, write_ring
@@ -20,7 +21,7 @@ from tests.reports.pages import page_with, words_of
 def course(folder: Path, clock: str | None) -> ClockCourse:
     facts = replace(write_sample_ring(folder), clock=clock)
     write_ring(folder, facts)
-    found = clock_course(folder, load_ring_facts(folder))
+    found = clock_course(folder, Case(clock=clock or ""), load_ring_facts(folder))
     assert found
     return found
 
@@ -44,7 +45,7 @@ def test_what_is_left_of_a_clock_that_is_corrected_is_not_taken_off(tmp_path: Pa
 def test_clock_that_is_the_reference_has_no_course(tmp_path: Path) -> None:
     facts = write_sample_ring(tmp_path)
     other = replace(facts, ends=(replace(facts.ends[0], exchanges=None), *facts.ends[1:]))
-    assert clock_course(tmp_path, other) is None
+    assert clock_course(tmp_path, Case(), other) is None
 
 
 def test_page_shows_the_clock_of_each_ring(tmp_path: Path) -> None:
