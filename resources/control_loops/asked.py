@@ -34,8 +34,7 @@ def asked_requirements(
     Raises:
         ConfigError: A requirement is on a stretch that there is not, or under what no profile measures.
     """
-    every = {name: list(times_of(name, times, cases)) for name in read_toml(times)}
-    there = dict.fromkeys(case.words for each in every.values() for case in each)
+    there = dict.fromkeys(case.words for name in read_toml(times) for case in times_of(name, times, cases))
     own = times_of(profile, times, cases)
     asked: list[Requirement] = []
     others: list[str] = []

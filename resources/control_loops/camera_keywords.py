@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from hw.errors import CapabilityError, MeasurementError
-from reports import Conditions, Subject, current_run
-from reports.control_loops.camera_evidence import CAMERA_FILE, CAMERA_FOLDER, load_camera_facts
+from hw.errors import CapabilityError
+from hw.fields import Fields
+from reports import Subject, current_run
+from reports.control_loops.camera_evidence import CAMERA_FILE, CAMERA_FOLDER
 from reports.control_loops.camera_loop import (
     COMMANDS,
     DISPLAY,
@@ -36,33 +37,26 @@ from reports.control_loops.camera_verdict import (
     witnesses_en,
 )
 from reports.control_loops.capability import LOOP_DELAY, OUT_OF_PICTURE, STRETCH, WHOLE
-from reports.control_loops.case import Case, case_of_stretch
-from reports.control_loops.load import read_load
+from reports.control_loops.case import Case
 from reports.control_loops.ring_evidence import FOLDER
-from reports.control_loops.stretch_verdict import stretch_measurement, stretch_uncertainty
+from reports.control_loops.stretch_verdict import stretch_uncertainty
 from reports.control_loops.warm_up import UNSETTLED
-from reports.errors import ReportError
 from reports.record.context import Context
-from reports.record.measurement import AxisValue, Measurement, NumberedCondition
+from reports.record.measurement import AxisValue, Measurement
 from reports.requirements import Requirement
 from reports.run.current import judges
-from reports.run.robot_variable import robot_variable
 from reports.timeline.leg import quantile_ns
 from reports.units import format_value
-from resources.control_loops.asked import asked_requirements
 from resources.control_loops.camera_path import TargetIs, camera_path
 from resources.control_loops.camera_trial import CameraRun, measure_camera
-from resources.control_loops.loads import IDLE
+from resources.control_loops.loop_library import LoopLibrary, read_loop
 from resources.control_loops.settings import CAMERA_TIMES, camera_times
 from resources.keywords.bench import bench_library, say
-from resources.keywords.judged import keep, keep_judged, require_passed, running_test
-from resources.keywords.requirement_scope import RequirementScope
+from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
-from resources.moved import present
 from resources.names import Profile
 from resources.profiles import times_of
 
-JUDGING = "Loops Of The Camera Should Be Within Their Limits"
 STRETCHES = {
     LOOP_DELAY: (WHOLE, PICTURES, TRACKER, COMMANDS, DISPLAY, TO_DISPLAY),
     OUT_OF_PICTURE: (WHOLE,),
@@ -70,7 +64,7 @@ STRETCHES = {
 
 
 @library(scope="SUITE", version="1", listener="SELF")
-class ControlLoopsCameraLibrary(RequirementScope):
+class ControlLoopsCameraLibrary(LoopLibrary[CameraLoop]):
     """Let a tracker on a producer follow a moving target with a camera on the target of the bench.
 
     After the paper on distributed control loops, 3.4: pictures to the tracker, commands back, boxed
@@ -78,22 +72,23 @@ class ControlLoopsCameraLibrary(RequirementScope):
     that the pictures themselves tell the loop's delay: when was the target there?
     """
 
+    judging = "Loops Of The Camera Should Be Within Their Limits"
+    stretches = STRETCHES
+    times = CAMERA_TIMES
+    nothing = "nothing was followed: call `Let The Tracker Follow The Target` first"
+    unmeasured = "the bench has no router for its delay"
+
     def __init__(self, requirements: Path) -> None:
         """Name the requirements.
 
         Args:
             requirements: File such as `robot/control_loops/requirements/control_camera_virtual.toml`.
         """
-        self._path = present(requirements)
-        self._profile = ""
-        self._folder = Path()
-        self._loops: dict[Case, CameraLoop] = {}
+        super().__init__(requirements)
 
-    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
-        """Say that a suite that judges loops asks every requirement on one of the file."""
-        if JUDGING in named:
-            profile = robot_variable("PROFILE")
-            yield self._path, [each.id for each in self._requirements(profile)]
+    @staticmethod
+    def _cases(table: Fields) -> list[Case]:
+        return camera_times(table).cases
 
     @keyword
     def let_the_tracker_follow_the_target(
@@ -118,9 +113,7 @@ class ControlLoopsCameraLibrary(RequirementScope):
         library = bench_library()
         bench, spec = library.bench, library.target(target)
         times = times_of(profile, CAMERA_TIMES, camera_times)
-        self._profile = profile
-        self._requirements(profile)  # a mistake in the file is told before anything is measured
-        self._folder = current_run().evidence_folder(FOLDER, target) / CAMERA_FOLDER
+        self._begin(profile, current_run().evidence_folder(FOLDER, target) / CAMERA_FOLDER)
         run = CameraRun(
             (times.rest_s + times.seconds) * pictures_per_s,
             pictures_per_s,
@@ -148,11 +141,11 @@ class ControlLoopsCameraLibrary(RequirementScope):
                     )
                     asked = f"{case.delay_ms} ms asked each way"
                     say(f"{asked}: {there} ms there, {back} ms back, U = {u} ms")
-                self._loops[case] = self._read(folder)
+                self._found[case] = read_loop(load_camera_loop, folder)
                 self._say(case)
 
     def _say(self, case: Case) -> None:
-        found = self._loops[case]
+        found = self._found[case]
         if found.load:
             say(f"  {found.load.kind} load on {found.load.node}: {found.load.words}")
         for each in found.stretches:
@@ -178,30 +171,27 @@ class ControlLoopsCameraLibrary(RequirementScope):
         A requirement names the delay of the path, as in `stretch = "whole at 50 ms"`, and the load if there
         is one, `whole at 50 ms under network load`; one of what the profile does not have is not selected.
         """
-        self._every_has_one()
-        requirements = self._requirements(self._profile)
-        judges(*(each.id for each in requirements))
-        keep_judged([self._judged(each) for each in requirements], self._profile)
+        self._judge_requirements()
 
     @keyword
     def nothing_of_the_loop_should_come_before_it_was_sent(self) -> None:
         """Check the bench: beyond the clocks' bounds no picture or command may arrive before it left."""
-        self._check(_one(order_measurement), "none", ORDER_CHECK)
+        self._check_each(_one(order_measurement), "none", ORDER_CHECK)
 
     @keyword
     def parts_of_the_loop_should_add_up_to_the_whole(self) -> None:
         """Check the bench: the camera's own counter has measured the whole, which the three parts come to."""
-        self._check(sum_measurements, "they do", OUTSIDE_CHECK, U_CHECK)
+        self._check_each(sum_measurements, "they do", OUTSIDE_CHECK, U_CHECK)
 
     @keyword
     def every_picture_should_be_accounted_for(self) -> None:
         """Check the bench: each picture has one loop delay, or one reason why it has none."""
-        self._check(_one(account_measurement), "none", ACCOUNT_CHECK)
+        self._check_each(_one(account_measurement), "none", ACCOUNT_CHECK)
 
     @keyword
     def pictures_should_tell_the_same_delay(self) -> None:
         """Check the bench: by the pictures the loop takes as long as by events, E_n is at most 1."""
-        self._check(_one(witness_measurement), "none", WITNESS_CHECK)
+        self._check_each(_one(witness_measurement), "none", WITNESS_CHECK)
 
     @keyword
     def the_loop_should_have_the_delay_of_the_path_twice(self) -> None:
@@ -209,81 +199,37 @@ class ControlLoopsCameraLibrary(RequirementScope):
 
         A bench without a router has no slope: the check is skipped.
         """
-        self._every_has_one()
-        idle = {case.delay_us: case for case in self._loops if not case.load}
+        self._require_found()
+        idle = {case.delay_us: case for case in self._found if not case.load}
         if len(idle) < len(("least", "most")):
             raise CapabilityError("the path has one delay alone")
         judges(SLOPE_CHECK)
-        loops = [self._loops[case] for case in idle.values()]
+        loops = [self._found[case] for case in idle.values()]
         records = [slope_measurement(loops, self._context(idle[max(idle)]))]
         keep(records, "it has")
         require_passed(records)
 
-    def _check(
-        self, judge: Callable[[CameraLoop, Context], Iterable[Measurement]], passed: str, *checks: str
-    ) -> None:
-        """Judge every loop by checks of the bench."""
-        self._every_has_one()
-        judges(*(case.check(check) for case in self._loops for check in checks))
-        records = [
-            replace(record, requirement=case.check(record.requirement))
-            for case, found in self._loops.items()
-            for record in judge(found, self._context(case))
-        ]
-        keep(records, passed)
-        require_passed(records)
-
-    def _every_has_one(self) -> None:
-        if not self._loops:
-            raise MeasurementError("nothing was followed: call `Let The Tracker Follow The Target` first")
-
-    def _judged(self, requirement: Requirement) -> Measurement | str:
-        """Return the record of a requirement, or why there is none."""
-        stretch, case = case_of_stretch(requirement.of)
-        if case not in self._loops:
-            return f"{requirement.id}: {requirement.of}: the bench has no router for its delay"
-        loop, context = self._loops[case], self._context(case, stretch)
+    def _measurement(
+        self, found: CameraLoop, requirement: Requirement, context: Context, stretch: str
+    ) -> Measurement:
         if requirement.quantity == OUT_OF_PICTURE:
-            return in_picture_measurement(loop, requirement, context)
-        try:
-            return stretch_measurement(loop, requirement, context, stretch)
-        except ReportError as error:
-            return f"{requirement.id}: {error}"
-
-    def _requirements(self, profile: Profile | str) -> list[Requirement]:
-        """Return the requirements of the file that a profile measures; raises ConfigError."""
-        asked, others = asked_requirements(
-            self._path, STRETCHES, profile, CAMERA_TIMES, lambda table: camera_times(table).cases
-        )
-        if others:
-            say(f"not of profile {profile}: {', '.join(others)}")
-        return asked
-
-    @staticmethod
-    def _read(folder: Path) -> CameraLoop:
-        try:
-            return load_camera_loop(folder)
-        except ReportError as error:
-            raise MeasurementError(str(error)) from error
+            return in_picture_measurement(found, requirement, context)
+        return super()._measurement(found, requirement, context, stretch)
 
     def _context(self, case: Case, stretch: str = WHOLE) -> Context:
         run, bench = current_run(), bench_library().bench.spec
         folder = self._folder / case.folder
-        facts = load_camera_facts(folder)
+        found = self._found[case]
+        facts = found.facts
         numbers = {"delay_asked_us": case.delay_us}
         if facts.delay:
             numbers["delay_there_us"] = round(facts.delay.there_us)
             numbers["delay_back_us"] = round(facts.delay.back_us)
-        numbers |= read_load(folder, facts.load).numbers if facts.load else {}
         return Context(
             run_id=run.run_id,
             test=running_test(),
             subject=Subject(bench.name, facts.target, axes=(AxisValue(STRETCH, case.stretch(stretch)),)),
-            conditions=Conditions(
-                self._profile,
-                load=case.load or IDLE,
-                numbers=tuple(NumberedCondition(*each) for each in numbers.items()),
-            ),
+            conditions=self._conditions(found.load, numbers),
             simulated=bench.simulated,
             evidence=tuple(run.evidence(folder / each) for each in (CAMERA_FILE, *facts.files)),
         )

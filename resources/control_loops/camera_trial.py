@@ -121,17 +121,15 @@ def measure_camera(
     """
     folder.mkdir(parents=True, exist_ok=True)
     spec = bench.spec
-    (camera, camera_address), (tracker, tracker_address), (display, display_address) = places = camera_nodes(
+    (camera, camera_address), (tracker, _), (display, display_address) = places = camera_nodes(
         spec, target, run.target_is
     )
     nodes = [node for node, _ in places]
     bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
     tai_utc_s = common_tai_utc_s(bench, nodes, folder)
     within_s = run.pictures / run.pictures_per_s + SLACK_S
-    what = None
-    if run.load:
-        way = (camera, camera_address), (tracker, tracker_address)
-        what = load_of_loop(run.load, math.ceil(within_s) + STARTING_S, target.node, way, run.load_mbit)
+    lasts_s = math.ceil(within_s) + STARTING_S
+    what = load_of_loop(run.load, lasts_s, target.node, places[:2], run.load_mbit)
     truth = f"{bench.node(camera).fresh_folder('camera-truth')}/{TRUTH}"
     pictures, commands = (f"{camera_address}:{port}" for port in (PICTURES_PORT, COMMANDS_PORT))
     shown = f"{display_address}:{DISPLAY_PORT}"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import groupby
@@ -12,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from hw.errors import CapabilityError, MeasurementError
-from reports import Conditions, Subject, current_run
+from hw.fields import Fields
+from reports import Subject, current_run
 from reports.control_loops.capability import LOOP_DELAY, LOOP_WIRE_DELAY, STRETCH, WHOLE
-from reports.control_loops.case import Case, case_of_stretch
-from reports.control_loops.load import read_load
+from reports.control_loops.case import Case
+from reports.control_loops.load import AchievedLoad
 from reports.control_loops.ring import Ring, load_ring
 from reports.control_loops.ring_evidence import (
     FOLDER,
@@ -23,7 +23,7 @@ from reports.control_loops.ring_evidence import (
     NAGLE_FOLDER,
     RING_FILE,
     KnownHold,
-    load_ring_facts,
+    RingFacts,
 )
 from reports.control_loops.ring_verdict import (
     ACCOUNT_CHECK,
@@ -37,28 +37,22 @@ from reports.control_loops.ring_verdict import (
     order_measurement,
     whole_measurements,
 )
-from reports.control_loops.stretch_verdict import stretch_measurement, stretch_uncertainty
+from reports.control_loops.stretch_verdict import stretch_uncertainty
 from reports.errors import ReportError
 from reports.record.context import Context
-from reports.record.measurement import AxisValue, Measurement, NumberedCondition
-from reports.requirements import Requirement
+from reports.record.measurement import AxisValue
 from reports.run.current import judges
-from reports.run.robot_variable import robot_variable
 from reports.units import format_value
-from resources.control_loops.asked import asked_requirements
 from resources.control_loops.clocks import corrected_clock
-from resources.control_loops.loads import IDLE
+from resources.control_loops.loop_library import LoopLibrary, read_loop
 from resources.control_loops.ring_trial import NODES, RingMessages, measure_ring
 from resources.control_loops.settings import TIMES, ring_times
 from resources.keywords.bench import bench_library, say
-from resources.keywords.judged import keep, keep_judged, require_passed, running_test
-from resources.keywords.requirement_scope import RequirementScope
+from resources.keywords.judged import keep, require_passed, running_test
 from resources.keywords.robot_api import keyword, library
-from resources.moved import present
 from resources.names import Profile
 from resources.profiles import times_of
 
-JUDGING = "Stretches Should Be Within Their Limits"
 HOPS = tuple(f"hop {number}" for number in range(1, NODES + 2))
 STRETCHES = {
     LOOP_DELAY: (WHOLE, *HOPS, *(f"node {number}" for number in range(1, NODES + 1))),
@@ -70,12 +64,18 @@ HOLDING_NODE = 2
 
 
 @library(scope="SUITE", version="1", listener="SELF")
-class ControlLoopsLibrary(RequirementScope):
+class ControlLoopsLibrary(LoopLibrary[Ring]):
     """Send messages round a ring of machines, source and sink on the target, on one timeline of all.
 
     After the paper on distributed control loops: messages of 4 and 6 bytes over TCP. Every program records
     when it read and wrote each message, every kernel when the message's last frame came and left.
     """
+
+    judging = "Stretches Should Be Within Their Limits"
+    stretches = STRETCHES
+    times = TIMES
+    nothing = "nothing was sent: call `Send Messages Round The Ring` first"
+    unmeasured = "nothing corrected the target's clock"
 
     def __init__(self, requirements: Path) -> None:
         """Name the requirements.
@@ -83,16 +83,11 @@ class ControlLoopsLibrary(RequirementScope):
         Args:
             requirements: File such as `robot/control_loops/requirements/control_loops_virtual.toml`.
         """
-        self._path = present(requirements)
-        self._profile = ""
-        self._folder = Path()
-        self._rings: dict[Case, Ring] = {}
+        super().__init__(requirements)
 
-    def selected(self, named: Collection[str]) -> Iterable[tuple[Path, Collection[str]]]:
-        """Say that a suite that judges stretches asks every requirement on one of the file."""
-        if JUDGING in named:
-            profile = robot_variable("PROFILE")
-            yield self._path, [each.id for each in self._requirements(profile)]
+    @staticmethod
+    def _cases(table: Fields) -> list[Case]:
+        return ring_times(table).cases
 
     @keyword
     def send_messages_round_the_ring(self, target: str, profile: Profile) -> None:
@@ -109,8 +104,7 @@ class ControlLoopsLibrary(RequirementScope):
         library = bench_library()
         bench, spec = library.bench, library.target(target)
         times = times_of(profile, TIMES, ring_times)
-        self._profile, self._folder = profile, current_run().evidence_folder(FOLDER, target)
-        self._requirements(profile)  # a mistake in the file is told before anything is measured
+        self._begin(profile, current_run().evidence_folder(FOLDER, target))
         messages = RingMessages(times.count, times.interval_us, times.size_bytes, times.writes)
         say(f"{times.count} messages round the ring from {target}")
         measure_ring(bench, spec, messages, self._folder)
@@ -142,11 +136,11 @@ class ControlLoopsLibrary(RequirementScope):
                     self._add(case)
 
     def _add(self, case: Case) -> None:
-        self._rings[case] = self._read(self._folder / case.folder)
+        self._found[case] = read_loop(load_ring, self._folder / case.folder)
         self._say(case)
 
     def _say(self, case: Case) -> None:
-        ring = self._rings[case]
+        ring = self._found[case]
         if ring.load:
             say(f"{ring.load.kind} load on {ring.load.node}: {ring.load.words}")
         for each in ring.stretches:
@@ -165,10 +159,7 @@ class ControlLoopsLibrary(RequirementScope):
         the profile does not have is not selected. Fails unless all outcomes are `pass`; the message begins
         with `FAIL:`, `INCONCLUSIVE:` or `UNSET:`.
         """
-        self._require_sent()
-        requirements = self._requirements(self._profile)
-        judges(*(each.id for each in requirements))
-        keep_judged([self._judged(each) for each in requirements], self._profile)
+        self._judge_requirements()
 
     @keyword
     def no_message_should_be_read_before_it_was_written(self) -> None:
@@ -197,8 +188,9 @@ class ControlLoopsLibrary(RequirementScope):
         """
         judges(HOLD_CHECK)
         folder = self._folder / HOLD_FOLDER
+        held = read_loop(load_ring, folder)
         try:
-            found = found_hold(self._read(folder))
+            found = found_hold(held)
         except ReportError as error:
             raise MeasurementError(str(error)) from error
         for each in found:
@@ -207,71 +199,26 @@ class ControlLoopsLibrary(RequirementScope):
                 for ns in (each.put_ns, each.later.found_ns, 2 * each.later.standard_ns)
             )
             say(f"{each.stretch}: put in {put}, found {later}, U = {u}")
-        records = [hold_measurement(found, self._context(f"node {HOLDING_NODE}", HOLD_FOLDER))]
+        records = [
+            hold_measurement(found, self._context_of(held.facts, None, folder, f"node {HOLDING_NODE}"))
+        ]
         keep(records, "it appears where it was put")
         require_passed(records)
 
-    def _check_each(
-        self, judge: Callable[[Ring, Context], Iterable[Measurement]], passed: str, *checks: str
-    ) -> None:
-        """Judge every ring by checks of the bench."""
-        self._require_sent()
-        judges(*(case.check(check) for case in self._rings for check in checks))
-        records = [
-            replace(record, requirement=case.check(record.requirement))
-            for case, ring in self._rings.items()
-            for record in judge(ring, self._context(part=case.folder))
-        ]
-        keep(records, passed)
-        require_passed(records)
+    def _context(self, case: Case, stretch: str = "") -> Context:
+        found = self._found[case]
+        name = case.stretch(stretch) if stretch else ""
+        return self._context_of(found.facts, found.load, self._folder / case.folder, name)
 
-    def _judged(self, requirement: Requirement) -> Measurement | str:
-        """Return the record of a requirement, or why there is none."""
-        name, case = case_of_stretch(requirement.of)
-        if case not in self._rings:
-            return f"{requirement.id}: {requirement.of}: nothing corrected the target's clock"
-        context = self._context(requirement.of, case.folder)
-        try:
-            return stretch_measurement(self._rings[case], requirement, context, name)
-        except ReportError as error:
-            return f"{requirement.id}: {error}"
-
-    def _requirements(self, profile: Profile | str) -> list[Requirement]:
-        """Return the requirements of the file that a profile measures; raises ConfigError."""
-        asked, others = asked_requirements(
-            self._path, STRETCHES, profile, TIMES, lambda table: ring_times(table).cases
-        )
-        if others:
-            say(f"not of profile {profile}: {', '.join(others)}")
-        return asked
-
-    def _require_sent(self) -> None:
-        if not self._rings:
-            raise MeasurementError("nothing was sent: call `Send Messages Round The Ring` first")
-
-    @staticmethod
-    def _read(folder: Path) -> Ring:
-        try:
-            return load_ring(folder)
-        except ReportError as error:
-            raise MeasurementError(str(error)) from error
-
-    def _context(self, stretch: str = "", part: str = "") -> Context:
-        run, bench, folder = current_run(), bench_library().bench.spec, self._folder / part
-        facts = load_ring_facts(folder)
-        numbers = {"size_bytes": facts.size_bytes, "writes": facts.writes}
-        numbers |= read_load(folder, facts.load).numbers if facts.load else {}
+    def _context_of(self, facts: RingFacts, load: AchievedLoad | None, folder: Path, stretch: str) -> Context:
+        run, bench = current_run(), bench_library().bench.spec
         return Context(
             run_id=run.run_id,
             test=running_test(),
             subject=Subject(
                 bench.name, facts.target, axes=(AxisValue(STRETCH, stretch),) if stretch else None
             ),
-            conditions=Conditions(
-                self._profile,
-                load=facts.load.kind if facts.load else IDLE,
-                numbers=tuple(NumberedCondition(*each) for each in numbers.items()),
-            ),
+            conditions=self._conditions(load, {"size_bytes": facts.size_bytes, "writes": facts.writes}),
             simulated=bench.simulated,
             evidence=tuple(run.evidence(folder / name) for name in (RING_FILE, *facts.files)),
         )

@@ -22,16 +22,18 @@ IDLE = "idle"
 
 def load_of_loop(
     kind: str, duration_s: int, builds_on: str, between: Sequence[tuple[str, str]], rate_mbit: int
-) -> LoadKind:
-    """Return a load of a loop.
+) -> LoadKind | None:
+    """Return a load of a loop; None: there is none.
 
     Args:
-        kind: One of LOADS.
+        kind: One of LOADS; empty: none.
         duration_s: After this time it ends by itself.
         builds_on: Node that a compile-like load is on.
         between: Node and address, twice: from where to where bulk data go.
         rate_mbit: Of them, in Mbit/s of payload.
     """
+    if not kind:
+        return None
     if kind == COMPILE_LIKE:
         return CompileLikeLoad(builds_on, duration_s)
     (sender, _), (node, address) = between

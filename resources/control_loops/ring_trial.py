@@ -29,6 +29,8 @@ POINTS = ("ring",)
 FIRST_PORT = 9650
 NODES = 3
 """Between source and sink: four machines, as in the paper (3.3)."""
+THIRD_TO_FOURTH = slice(2, 4)
+"""Of the places of a ring: between them the paper's bulk data go."""
 STARTING_S = 60
 """How long programs may take until the first message, beside a load that began before them."""
 TIMEOUT_MS = 20_000
@@ -118,11 +120,8 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
     bench.power_on([*nodes, spec.clocks[spec.reference_clock].node])
     tai_utc_s = common_tai_utc_s(bench, nodes, folder)
     within_s = messages.count * messages.interval_us / 1e6 + ENDING_S
-    what = None
-    if messages.load:
-        third, fourth = places[2:4]
-        lasts_s = math.ceil(within_s) + STARTING_S
-        what = load_of_loop(messages.load, lasts_s, target.node, (third, fourth), messages.load_mbit)
+    lasts_s = math.ceil(within_s) + STARTING_S
+    what = load_of_loop(messages.load, lasts_s, target.node, places[THIRD_TO_FOURTH], messages.load_mbit)
     with Experiment(bench) as experiment:
         asked = ask_clocks(experiment, nodes, folder)
         add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
