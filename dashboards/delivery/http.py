@@ -146,6 +146,7 @@ def _exchange(
         headers["Authorization"] = endpoint.authorization
     timer.start()
     try:
+        connection.connect()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may have answered already
             connection.request(method, path, body, headers)
         response = connection.getresponse()

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import importlib
 import socket
+import struct
 import threading
 import time
 from collections.abc import Sequence
@@ -272,6 +274,31 @@ def test_a_host_name_that_cannot_be_looked_up_is_no_slow_server() -> None:
     with pytest.raises(NoAnswerError, match=r"http://influx\.\.example:8086: .*label") as refused:
         post(endpoint, b"x", HANG_S)
     assert not isinstance(refused.value, SlowAnswerError)
+
+
+def test_a_connection_that_is_reset_while_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reset(*_: object, **__: object) -> None:
+        raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+
+    monkeypatch.setattr(socket, "create_connection", reset)
+    with pytest.raises(NoAnswerError, match="Connection reset by peer"):
+        post(Endpoint(1, False, "127.0.0.1", 8086, "/write"), b"x", HANG_S)
+
+
+def test_a_connection_that_is_reset_in_the_handshake_of_tls() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def reset() -> None:
+            connection, _ = listener.accept()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.recv(1)
+            connection.close()
+
+        resetting = threading.Thread(target=reset)
+        resetting.start()
+        with pytest.raises(NoAnswerError, match="Connection reset by peer"):
+            post(Endpoint(1, True, "127.0.0.1", listener.getsockname()[1], "/write"), b"x", HANG_S)
+        resetting.join()
 
 
 def test_what_nobody_has_thought_of_is_no_slow_server(monkeypatch: pytest.MonkeyPatch) -> None:
