@@ -97,6 +97,7 @@ class ControlLoopsCameraLibrary(LoopLibrary[CameraLoop]):
         profile: Profile,
         pictures_per_s: int = 25,
         target_is: TargetIs = "camera",
+        segment_bytes: int = 0,
     ) -> None:
         """Let a tracker follow a target of constant speed, once at each of the profile's delays of the path.
 
@@ -109,6 +110,8 @@ class ControlLoopsCameraLibrary(LoopLibrary[CameraLoop]):
             pictures_per_s: How often the camera takes a picture.
             target_is: `camera`, and a producer tracks, or `tracker`, and a producer is the camera. The
                 router is on the camera's link, a load that builds on the target.
+            segment_bytes: TCP's MSS on the pictures' connection, 88 to 32767: 1460 for frames of 1500 bytes.
+                0: what the path takes.
         """
         library = bench_library()
         bench, spec = library.bench, library.target(target)
@@ -120,6 +123,7 @@ class ControlLoopsCameraLibrary(LoopLibrary[CameraLoop]):
             speed_px_s=times.speed_px_s,
             rest_ms=times.rest_s * 1000,
             target_is=target_is,
+            segment_bytes=segment_bytes,
         )
         with ExitStack() as stack:
             try:

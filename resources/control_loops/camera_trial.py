@@ -59,6 +59,7 @@ class CameraRun:
         reversed: It obeys the wrong way round.
         rest_ms: So long the target rests before it moves: TCP opens its window meanwhile.
         congestion: Congestion control of the pictures' connection; empty: the camera's system chooses.
+        segment_bytes: TCP's MSS on that connection; 0: what the path takes.
         motor_delay_ms: From the receipt of a command to when the motor is told.
         seed: Of world and path.
         target_is: Camera or tracker.
@@ -75,6 +76,7 @@ class CameraRun:
     reversed: bool = False
     rest_ms: int = 0
     congestion: str = ""
+    segment_bytes: int = 0
     motor_delay_ms: int = 0
     seed: int = 1
     target_is: TargetIs = "camera"
@@ -93,6 +95,7 @@ class CameraRun:
         found += ["--path", self.path, "--speed-px-s", str(self.speed_px_s), "--seed", str(self.seed)]
         found += ["--still-ms", str(self.rest_ms)] if self.rest_ms else []
         found += ["--congestion", self.congestion] if self.congestion else []
+        found += ["--segment-bytes", str(self.segment_bytes)] if self.segment_bytes else []
         found += ["--motor-delay-ms", str(self.motor_delay_ms)] if self.motor_delay_ms else []
         found += ["--open-loop"] if self.open_loop else []
         return [*found, *(["--reversed"] if self.reversed else [])]
