@@ -65,6 +65,7 @@ class CameraRun:
         target_is: Camera or tracker.
         load: Kind of the load meanwhile, of a build on the target; empty: none.
         load_mbit: Of a network's, in Mbit/s of payload.
+        clock: What corrects the target's clock meanwhile, for the evidence; empty: nothing.
     """
 
     pictures: int
@@ -82,6 +83,7 @@ class CameraRun:
     target_is: TargetIs = "camera"
     load: str = ""
     load_mbit: int = 0
+    clock: str = ""
 
     @property
     def rest_pictures(self) -> int:
@@ -192,6 +194,8 @@ def measure_camera(
         delay=path.measured(folder / PATH_FOLDER) if path else None,
         wire=path.captures(camera_address, PICTURES_PORT) if path else None,
         load=known,
+        clock=run.clock or None,
+        clock_node=target.node if run.clock else None,
     )
     write_camera(folder, found)
     try:
