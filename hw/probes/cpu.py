@@ -6,11 +6,13 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import re
 import struct
 from pathlib import Path
 
 from hw.capability import Capability, State
 from hw.probes import privileges
+from hw.virtual.fair_server import runtimes_ns
 
 CORES_NEEDED = 2
 MEMORY_NEEDED_BYTES = 2_000_000_000
@@ -113,8 +115,14 @@ def judge_quiet_machine(cpuinfo: str, governors: set[str]) -> Capability:
     return Capability("quiet-machine", State.OK, "no hypervisor; processors at full frequency")
 
 
+FAIR_SERVER_SINCE = (6, 12)
+"""Release of Linux; from it on the throttle of real-time threads has no effect."""
+FAIR_NS = 50_000_000
+"""The kernel's own choice, where nobody may look at it."""
+
+
 def real_time_scheduling() -> Capability:
-    """Try SCHED_FIFO in this process for a moment, and read the kernel's throttle."""
+    """Try SCHED_FIFO in this process for a moment, and read what the kernel takes from real-time threads."""
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -128,11 +136,23 @@ def real_time_scheduling() -> Capability:
         period_us = int(Path("/proc/sys/kernel/sched_rt_period_us").read_text())
     except (OSError, ValueError):
         return judge_real_time_scheduling("", None)
+    if _release() >= FAIR_SERVER_SINCE:
+        return judge_real_time_scheduling("", None, fair_ns=max(runtimes_ns().values(), default=FAIR_NS))
     return judge_real_time_scheduling("", (runtime_us, period_us))
 
 
+def _release() -> tuple[int, int]:
+    """Return the kernel's release, of which two numbers count."""
+    numbers = re.match(r"(\d+)\.(\d+)", platform.release())
+    return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+
+
 def judge_real_time_scheduling(
-    refusal: str, throttle_us: tuple[int, int] | None, lacks: tuple[str, ...] = (), is_root: bool = False
+    refusal: str,
+    throttle_us: tuple[int, int] | None,
+    lacks: tuple[str, ...] = (),
+    is_root: bool = False,
+    fair_ns: int = 0,
 ) -> Capability:
     """Judge the answer to a request for SCHED_FIFO.
 
@@ -141,6 +161,7 @@ def judge_real_time_scheduling(
         throttle_us: Runtime and period in microseconds; None: not known.
         lacks: Capabilities of Linux that this process lacks.
         is_root: Whether it is root already.
+        fair_ns: What the fair server gives others of each second of a CPU that is kept busy.
     """
     if refusal:
         limits = "give the user rtprio 98 and memlock unlimited in /etc/security/limits.conf"
@@ -158,6 +179,9 @@ def judge_real_time_scheduling(
             State.OK,
             f"SCHED_FIFO allowed; paused once it takes {runtime_us / 1000:g} of {period_us / 1000:g} ms",
         )
+    if fair_ns:
+        said = f"SCHED_FIFO allowed; who keeps a CPU busy leaves others {fair_ns / 1e6:g} ms of each second"
+        return Capability("realtime", State.OK, f"{said} (the kernel's fair server)")
     return Capability("realtime", State.OK, "SCHED_FIFO allowed, no throttle")
 
 

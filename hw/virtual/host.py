@@ -19,6 +19,7 @@ from typing import Any
 from hw.errors import BenchError
 from hw.journal import JOURNAL_FOLDER, Journal
 from hw.reservation import LOCK_FOLDER, lock_file
+from hw.virtual import fair_server
 
 SETTINGS = "machine_settings"
 """Name of the journal, and of the two locks; no bench can have it."""
@@ -59,6 +60,7 @@ def _change_settings(holders: int, journal: Journal, congestion_control: str) ->
         if _is_alone(holders):
             journal.undo()
         _keep_real_time_running(journal)
+        _keep_fair_server_away(journal)
         _forward_packets_first(journal)
         _allow_congestion_control(journal, congestion_control)
     finally:
@@ -79,7 +81,12 @@ def undo_machine_settings() -> int:
 
 
 def _journal() -> Journal:
-    return Journal(SETTINGS, {"sysctl": _restore_sysctl, "scheduler": _restore_scheduler}, JOURNAL_FOLDER)
+    actions = {
+        "sysctl": _restore_sysctl,
+        "scheduler": _restore_scheduler,
+        "fair-server": _restore_fair_server,
+    }
+    return Journal(SETTINGS, actions, JOURNAL_FOLDER)
 
 
 def _held() -> AbstractContextManager[int]:
@@ -122,6 +129,14 @@ def _keep_real_time_running(journal: Journal) -> None:
             REAL_TIME_RUNTIME.write_text("-1\n")
 
 
+def _keep_fair_server_away(journal: Journal) -> None:
+    """Take from the fair server what it gives others of an emulated CPU, where the kernel permits it."""
+    for cpu, found_ns in fair_server.runtimes_ns().items():
+        if found_ns:
+            journal.record("fair-server", cpu=cpu, value=found_ns)
+            fair_server.set_runtime_ns(cpu, 0)
+
+
 def _allow_congestion_control(journal: Journal, names: str) -> None:
     """Let namespaces choose congestion controls: the kernel asks the host's list."""
     with _errors_named(str(ALLOWED_CONGESTION_CONTROL)):
@@ -129,6 +144,14 @@ def _allow_congestion_control(journal: Journal, names: str) -> None:
         if lacking := [name for name in names.split() if name not in found.split()]:
             journal.record("sysctl", path=str(ALLOWED_CONGESTION_CONTROL), value=found)
             ALLOWED_CONGESTION_CONTROL.write_text(f"{' '.join([found, *lacking])}\n")
+
+
+def _restore_fair_server(change: Mapping[str, Any]) -> None:
+    """Undo action: write an old value back."""
+    cpu, value = str(change["cpu"]), int(change["value"])
+    found = fair_server.runtimes_ns()
+    if found.get(cpu, value) != value and not fair_server.set_runtime_ns(cpu, value):
+        raise BenchError(f"fair server of {cpu}: the kernel does not take {value} ns back")
 
 
 def _restore_sysctl(change: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from hw.errors import BenchError
 from hw.tools import ROOT
-from hw.virtual import host
+from hw.virtual import fair_server, host
 from hw.virtual.host import machine_settings, undo_machine_settings
 
 FOUND = ("950000", "reno bbr")
@@ -44,7 +44,25 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     for name in ("LOCK_FOLDER", "JOURNAL_FOLDER"):
         monkeypatch.setattr(host, name, tmp_path / name)
     monkeypatch.setattr(host, "_softirq_threads", list)
+    monkeypatch.setattr(fair_server, "PLACE", str(tmp_path / "no-fair-server"))
+    monkeypatch.setattr(fair_server, "_MOUNTED", "")
     return Machine(paths)
+
+
+@pytest.fixture
+def fair(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return what stands for the kernel's folder of the fair server, of two CPUs."""
+    del machine
+    place = tmp_path / "fair_server"
+    for cpu in ("cpu0", "cpu1"):
+        (place / cpu).mkdir(parents=True)
+        (place / cpu / "runtime").write_text("50000000\n")
+    monkeypatch.setattr(fair_server, "PLACE", str(place))
+    return place
+
+
+def runtimes(place: Path) -> list[str]:
+    return [(place / cpu / "runtime").read_text().strip() for cpu in ("cpu0", "cpu1")]
 
 
 def needed() -> AbstractContextManager[None]:
@@ -60,6 +78,7 @@ names = "REAL_TIME_RUNTIME", "ALLOWED_CONGESTION_CONTROL", "LOCK_FOLDER", "JOURN
 for name, path in zip(names, sys.argv[1:], strict=True):
     setattr(host, name, Path(path))
 host._softirq_threads = list
+host.fair_server.PLACE, host.fair_server._MOUNTED = "/nowhere", ""
 held = host.machine_settings("cubic")
 held.__enter__()
 os._exit(9)
@@ -74,6 +93,23 @@ def open_and_be_killed() -> None:
 
 
 def test_one_bench_changes_them_and_gives_them_back(machine: Machine) -> None:
+    with needed():
+        assert machine.settings() == NEEDED
+    assert machine.settings() == FOUND
+
+
+def test_the_fair_server_is_kept_away_and_let_in_again(fair: Path) -> None:
+    with needed():
+        assert runtimes(fair) == ["0", "0"]
+        with needed():
+            pass
+        assert runtimes(fair) == ["0", "0"]
+    assert runtimes(fair) == ["50000000", "50000000"]
+
+
+def test_a_bench_opens_where_nobody_may_look_at_the_fair_server(fair: Path, machine: Machine) -> None:
+    for cpu in ("cpu0", "cpu1"):
+        (fair / cpu / "runtime").unlink()
     with needed():
         assert machine.settings() == NEEDED
     assert machine.settings() == FOUND

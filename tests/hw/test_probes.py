@@ -45,6 +45,7 @@ PLAIN = clock.PhcCapabilities(1000, 0, 0, 0, False)
         (cpu.judge_quiet_machine(GUEST_FLAGS, set()), State.LIMITED),
         (cpu.judge_real_time_scheduling("", (950_000, 1_000_000)), State.OK),
         (cpu.judge_real_time_scheduling("", (-1, 1_000_000)), State.OK),
+        (cpu.judge_real_time_scheduling("", None, fair_ns=50_000_000), State.OK),
         (cpu.judge_real_time_scheduling("Operation not permitted", None), State.MISSING),
         (cpu.judge_performance_counters(""), State.OK),
         (cpu.judge_performance_counters("No such file or directory"), State.LIMITED),

@@ -107,6 +107,34 @@ def test_one_spoilt_setting_fails_the_check_alone(target: ScratchGuest, spoil: s
         target.output("ethtool -K test0 gro on; echo 0 >/sys/class/net/test0/gro_flush_timeout")
 
 
+BUSY = """
+(taskset -c 1 bash -c 'end=$((SECONDS+8)); while [ $SECONDS -lt $end ]; do :; done' >/dev/null 2>&1 & echo $!)
+"""
+REAL_TIME = """
+chrt -f 10 taskset -c 1 bash -c '
+ran() { local stat; read -r stat </proc/PID/stat; set -- ${stat##*) }; ticks=$((${12} + ${13})); }
+ran; before=$ticks; now=${EPOCHREALTIME/./}; end=$((now + 4000000))
+while [ ${EPOCHREALTIME/./} -lt $end ]; do :; done
+ran; echo $((ticks - before))'
+"""
+"""For four seconds; prints the clock ticks (10 ms) that the process of another policy had of the same CPU."""
+
+
+def test_real_time_threads_keep_their_cpu(target: ScratchGuest) -> None:
+    """Before, the kernel's fair server gives others 5 % of it, though the sysctl of old says all of it."""
+
+    def others_had() -> int:
+        pid = target.output(BUSY).strip()
+        return int(target.output(REAL_TIME.replace("PID", pid)))
+
+    target.output("echo -1 >/proc/sys/kernel/sched_rt_runtime_us")
+    assert others_had() > 5
+    target.output("echo 950000 >/proc/sys/kernel/sched_rt_runtime_us; sleep 5")
+    items, _ = verb(target, f"{ON_TEST_CARD} apply", 0)
+    assert items["fair_server cpu1"]["found"] == "50000000"
+    assert others_had() <= 1
+
+
 def test_interrupts_of_the_test_card_alone_are_moved(target: ScratchGuest) -> None:
     def cpus() -> dict[str, str]:
         return {i["name"]: i["cpus"] for i in json.loads(facts(target))["interrupts"]}

@@ -12,7 +12,7 @@
 
 kind_known() { # KIND
     case $1 in
-    kernel | tool | service | sysctl | governor | idle | offload | coalesce | nic | irq_cpu | irq_priority | thread) return 0 ;;
+    kernel | tool | service | sysctl | fair_server | governor | idle | offload | coalesce | nic | irq_cpu | irq_priority | thread) return 0 ;;
     clock | phc | page | daemon) return 0 ;;
     esac
     return 1
@@ -88,6 +88,32 @@ sysctl_read() {
     read_words "/proc/sys/$1"
 }
 sysctl_write() { write_text "/proc/sys/$1" "$2"; }
+
+# fair_server runtime-ns: of each second of a CPU that real-time threads keep busy, what waiting ordinary threads get of it (Linux 6.12
+# and later; sched_rt_runtime_us no longer says so). Target: cpuN. The kernel has it in debugfs, which need not be mounted.
+FAIR_SERVER=/sys/kernel/debug/sched/fair_server
+with_debugfs() { # COMMAND...
+    if [ -d /sys/kernel/debug/sched ]; then
+        "$@"
+    else
+        unshare --mount sh -c 'mount -t debugfs debugfs /sys/kernel/debug && exec "$@"' sh "$@"
+    fi 2>/dev/null
+}
+fair_server_targets() {
+    targets=$(with_debugfs ls "$FAIR_SERVER" | tr '\n' ' ')
+    note="this kernel has no fair server, or keeps debugfs to itself"
+}
+fair_server_read() {
+    note="the kernel does not permit to look at the fair server of $1 (lockdown)"
+    value=$(with_debugfs cat "$FAIR_SERVER/$1/runtime") && [ -n "$value" ]
+}
+fair_server_write() {
+    # shellcheck disable=SC2016 # they are of the other shell
+    with_debugfs sh -c 'echo "$2" >"$1"' sh "$FAIR_SERVER/$1/runtime" "$2" || {
+        note="the kernel refuses $2"
+        return 1
+    }
+}
 
 # governor all: of every CPU whose frequency can be governed. Target: cpuN.
 governor_targets() {
