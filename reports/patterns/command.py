@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line `python -m reports patterns FILE`: the patterns of a site's own series."""
+"""The command line `python -m reports patterns`: those of a site's own series, or of all that a run holds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from reports.errors import ReportError
+from reports.latencies import latencies_of_run
 from reports.patterns.detect import detect
 from reports.patterns.drift import Rates, tested_for_drift
 from reports.patterns.finding import Finding, Parameter
-from reports.patterns.series import PERIODS_MIN, read_csv, series_of
+from reports.patterns.series import PERIODS_MIN, Series, read_csv, series_of
+from reports.units import NS_PER_MS, NS_PER_S
 
 UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
@@ -20,13 +22,17 @@ def add_patterns(commands: Any) -> None:
     """Add the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "patterns",
-        help="find ramps, grids, gaps, outliers, changes of level and warm-up in a CSV file",
+        help="find ramps, grids, gaps, outliers, changes of level and warm-up in a run, or in a CSV file",
         description=(
-            "The first two columns are times in s and values; empty and nan are missing. Each finding has"
-            " its parameters with intervals of 95 %, and how often noise alone shows as much."
+            "Of a run: loops and their parts, legs, clock errors, in ms. Of a file the first two columns are"
+            " times in s and values; empty and nan are missing. Each finding has its parameters with"
+            " intervals of 95 %, and how often noise alone shows as much."
         ),
     )
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file", type=Path, metavar="RUN|FILE", help="a run folder, or a CSV file")
+    parser.add_argument(
+        "--only", metavar="WORDS", default="", help="of a run: series whose place or name has these words"
+    )
     parser.add_argument("--unit", choices=tuple(UNITS_S), default="ms", help="of the values (default ms)")
     parser.add_argument(
         "--grid", type=float, metavar="WIDTH", help="of a poll, in that unit: are ramps as high?"
@@ -41,19 +47,48 @@ def add_patterns(commands: Any) -> None:
 
 
 def _patterns(options: argparse.Namespace) -> int:
+    if options.grid is not None and not options.grid > 0:
+        raise ReportError(f"--grid {options.grid:g}: must be above 0")
+    if options.file.is_dir():
+        return _of_run(options)
     try:
         series = series_of(*read_csv(options.file))
     except ReportError as error:
         text = str(error)
         where = str(options.file)
         raise ReportError(text if where in text else f"{where}: {text}") from error
-    if options.grid is not None and not options.grid > 0:
-        raise ReportError(f"--grid {options.grid:g}: must be above 0")
+    _say_all(str(options.file), series, options)
+    return 0
+
+
+def _of_run(options: argparse.Namespace) -> int:
+    """Say what each series of a run shows, in ms; one that is too short is said to be."""
+    options.unit = "ms"
+    if not (options.file / "run.json").exists():
+        raise ReportError(f"{options.file}: no run.json: not a run folder")
+    series, problems = latencies_of_run(options.file)
+    for problem in problems:
+        print(problem)
+    chosen = [each for each in series if options.only in f"{each.place}: {each.name}"]
+    if not chosen:
+        among = f" of {len(series)} has {options.only!r}" if series else " of loops, legs or clocks"
+        raise ReportError(f"{options.file}: no series{among}")
+    for each in chosen:
+        what = f"{each.place}: {each.name}"
+        try:
+            at_s = (each.at_ns - each.at_ns[:1]) / NS_PER_S
+            _say_all(what, series_of(at_s, each.value_ns / NS_PER_MS), options)
+        except ReportError as error:
+            print(f"{what}: {error}")
+    return 0
+
+
+def _say_all(what: str, series: Series, options: argparse.Namespace) -> None:
     found = detect(series)
     rates = Rates(options.grid, options.rate_ppm, UNITS_S[options.unit])
     longest_s = series.length_s / PERIODS_MIN
     print(
-        f"{options.file}: {len(series.values)} values, {series.length_s:.4g} s;"
+        f"{what}: {len(series.values)} values, {series.length_s:.4g} s;"
         f" periods up to {longest_s:.3g} s: one of P takes {PERIODS_MIN} P"
     )
     for remark in found.remarks:
@@ -62,7 +97,6 @@ def _patterns(options: argparse.Namespace) -> int:
         _say(tested_for_drift(each, rates), options.unit)
     if not found.findings:
         print("  nothing but noise")
-    return 0
 
 
 def _say(finding: Finding, unit: str) -> None:
