@@ -27,8 +27,8 @@ from bench.lab.options import Options, takes
 from bench.lab.report import REPOSITORY, RESULTS, Bar, publish, say, steal_ms
 from bench.patterns.overlay import Overlaid, Scene, Spans, lay_over
 from hw.session import open_bench
-from reports.patterns.kernel_activity import kernel_activities
-from reports.patterns.suspects import Activity, Finding, Stay, suspects
+from reports.causes.kernel_activity import kernel_activities
+from reports.causes.suspects import Activity, Finding, Stay, suspects
 from reports.timeline.kernel_recording import Recording, load_recording
 from resources.control_loops.ring_trial import RingMessages, measure_ring
 from resources.tools.kernel_recorder import SCHEDULING, KernelEvents, kernel_recorded

@@ -19,7 +19,7 @@ _WITHIN_S = 10.0
 
 
 def runtimes_ns() -> Mapping[str, int]:
-    """Return what waiting threads get of each second, by CPU (`cpu0`); none: nobody may look, or no server."""
+    """Return what waiting threads get of each second, by CPU (`cpu0`); none: it is not there, or closed."""
     found = _run(_READ, [])
     rows = [line.split() for line in found.stdout.splitlines()] if found else []
     return {cpu: int(runtime) for cpu, runtime in rows}

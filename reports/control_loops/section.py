@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from reports.causes.suspects import Finding
 from reports.control_loops.camera_evidence import CAMERA_FILE, CAMERA_FOLDER
 from reports.control_loops.camera_loop import (
     COMMANDS,
@@ -34,6 +35,7 @@ from reports.control_loops.ring_evidence import (
     RING_FILE,
 )
 from reports.control_loops.ring_plots import figure_stretches, figure_whole
+from reports.control_loops.ring_suspects import KERNEL_RING, ring_suspects
 from reports.control_loops.ring_verdict import FoundHold, found_hold
 from reports.control_loops.stretch_verdict import stretch_uncertainty
 from reports.control_loops.sweep import SweepRow, sweep_rows
@@ -96,6 +98,8 @@ class ControlLoopsSection(TargetView):
         loops: Of camera and tracker, idle first, the least delay first.
         problems: Why.
         worst: The worst moment of all loops of a camera, and of which; None: no pictures of it.
+        causes: Who had the time of late messages of rings whose target's kernel was recorded; None: no
+            message was late.
     """
 
     judged: tuple[Measurement, ...]
@@ -108,6 +112,7 @@ class ControlLoopsSection(TargetView):
     loops: tuple[tuple[Case, CameraLoop], ...] = ()
     problems: tuple[str, ...] = ()
     worst: tuple[Case, WorstMoment] | None = None
+    causes: tuple[tuple[Case, Finding | None], ...] = ()
 
     @property
     def records(self) -> Sequence[Measurement]:
@@ -342,6 +347,7 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
             problems.append(f"{place.name}: {error}")
     placed = [(case, folder / CAMERA_FOLDER / case.folder, found) for case, found in loops]
     worst = worst_of_all(placed, problems)
+    causes = tuple(_causes(folder, rings, problems))
     return ControlLoopsSection(
         judged,
         ring,
@@ -353,7 +359,20 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
         tuple(loops),
         tuple(problems),
         worst,
+        causes,
     )
+
+
+def _causes(
+    folder: Path, rings: Mapping[Case, Ring], problems: list[str]
+) -> Iterator[tuple[Case, Finding | None]]:
+    """Give who had the time of late messages, of each ring whose target's kernel was recorded."""
+    for case, ring in rings.items():
+        if (folder / case.folder / KERNEL_RING).exists() and len(ring.whole):
+            try:
+                yield case, ring_suspects(ring, folder / case.folder)
+            except ReportError as error:
+                problems.append(f"{case.words}: {error}" if case.words else str(error))
 
 
 def _courses(of: Iterable[tuple[Path, Case, RecordedEnd, Times]]) -> tuple[tuple[ClockCourse, int], ...]:

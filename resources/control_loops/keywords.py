@@ -86,7 +86,9 @@ class ControlLoopsLibrary(LoopLibrary[Ring]):
         return ring_times(table).cases
 
     @keyword
-    def send_messages_round_the_ring(self, target: str, profile: Profile) -> None:
+    def send_messages_round_the_ring(
+        self, target: str, profile: Profile, kernel_events: bool = False
+    ) -> None:
         """Send messages from the target over three producers and back to it, and record every program.
 
         Then some more, of which one node holds those of each second turn; where the profile asks for
@@ -96,12 +98,16 @@ class ControlLoopsLibrary(LoopLibrary[Ring]):
         Args:
             target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `nightly`, …: how many.
+            kernel_events: Record who has the target's processors, so that the report names who made messages
+                late.
         """
         library = bench_library()
         bench, spec = library.bench, library.target(target)
         times = times_of(profile, TIMES, ring_times)
         self._begin(profile, current_run().evidence_folder(FOLDER, target))
-        messages = RingMessages(times.count, times.interval_us, times.size_bytes, times.writes)
+        messages = RingMessages(
+            times.count, times.interval_us, times.size_bytes, times.writes, kernel_events=kernel_events
+        )
         say(f"{times.count} messages round the ring from {target}")
         measure_ring(bench, spec, messages, self._folder)
         hold = KnownHold(HOLDING_NODE, times.hold_us, times.hold_turn)

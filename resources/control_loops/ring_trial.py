@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,12 +17,14 @@ from hw.bench import BenchSpec, NodeKind, TargetSpec
 from hw.errors import CapabilityError
 from hw.open_bench import OpenBench
 from reports.control_loops.ring_evidence import KnownHold, RingFacts, write_ring
+from reports.control_loops.ring_suspects import KERNEL_RING
 from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.control_loops.loads import end_load, load_of_loop, start_load
 from resources.timeline.clocks_asked import ENDING_S, ask_clocks
 from resources.timeline.recorded_program import RecordedProgram, collect_recorded, start_recorded
 from resources.timeline.stimulus_trial import WITNESS_MAX_MS, least_way_ns
 from resources.tools.experiment import Experiment
+from resources.tools.kernel_recorder import SCHEDULING, KernelEvents, KernelRecorder, kernel_recorded
 from resources.tools.witness import add_witness
 
 TOOL = "bw-loop"
@@ -31,6 +34,7 @@ NODES = 3
 """Between source and sink: four machines, as in the paper (3.3)."""
 THIRD_TO_FOURTH = slice(2, 4)
 """Of the places of a ring: between them the paper's bulk data go."""
+TARGET_EVENTS = KernelEvents(SCHEDULING, 32_768, clock="tai")
 STARTING_S = 60
 """How long programs may take until the first message, beside a load that began before them."""
 TIMEOUT_MS = 20_000
@@ -51,6 +55,7 @@ class RingMessages:
         load: Kind of the load meanwhile; empty: none.
         load_mbit: Of a network's, in Mbit/s of payload.
         clock: What corrects the target's clock meanwhile, for the evidence; empty: nothing.
+        kernel_events: Who has the target's processors is recorded, where its kernel permits it.
     """
 
     count: int
@@ -65,6 +70,7 @@ class RingMessages:
     load: str = ""
     load_mbit: int = 0
     clock: str = ""
+    kernel_events: bool = False
 
     def words(self, place: int, last: int) -> list[str]:
         """Return the options of the program at a place of the ring."""
@@ -122,7 +128,9 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
     within_s = messages.count * messages.interval_us / 1e6 + ENDING_S
     lasts_s = math.ceil(within_s) + STARTING_S
     what = load_of_loop(messages.load, lasts_s, target.node, places[THIRD_TO_FOURTH], messages.load_mbit)
-    with Experiment(bench) as experiment:
+    with ExitStack() as stack:
+        recorder = _kernel_recorded(stack, bench, target) if messages.kernel_events else None
+        experiment = stack.enter_context(Experiment(bench))
         asked = ask_clocks(experiment, nodes, folder)
         add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
         load = start_load(bench, experiment, what, folder)
@@ -133,6 +141,8 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
         ]
         known = end_load(load, folder)
         asked.end()
+        if recorder:
+            recorder.end(folder / KERNEL_RING)
     found = RingFacts(
         target.kind,
         tuple(ends),
@@ -153,6 +163,14 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
     )
     write_ring(folder, found)
     return found
+
+
+def _kernel_recorded(stack: ExitStack, bench: OpenBench, target: TargetSpec) -> KernelRecorder | None:
+    """Record the target's kernel by its TAI; None: it does not permit that."""
+    try:
+        return stack.enter_context(kernel_recorded(bench.node(target.node), TARGET_EVENTS))
+    except CapabilityError:
+        return None
 
 
 def _start(

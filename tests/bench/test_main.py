@@ -47,7 +47,7 @@ def test_help_says_how_and_names_all(option: str) -> None:
 
 def test_an_unknown_name_is_bad_input() -> None:
     done = bench("time-turth")
-    assert (done.returncode, "no benchmark 'time-turth'; allowed: camera clock " in done.stderr) == (2, True)
+    assert (done.returncode, "no benchmark 'time-turth'; allowed: camera causes " in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

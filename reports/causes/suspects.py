@@ -258,6 +258,30 @@ def _chance(
     return as_much / SHIFTS
 
 
+def without(activity: Activity, begin_ns: Times, end_ns: Times) -> Activity:
+    """Return an activity without stretches in which it cannot have been active.
+
+    Args:
+        activity: Of any kind.
+        begin_ns: Of the stretches, sorted, one after the other, shape (m,).
+        end_ns: Likewise.
+    """
+    if not len(begin_ns) or not len(activity.begin_ns):
+        return activity
+    # Of each span what lies before the first stretch in it, between two, and behind the last.
+    first = np.searchsorted(end_ns, activity.begin_ns, side="right")
+    last = np.searchsorted(begin_ns, activity.end_ns, side="left")
+    cut = np.maximum(last - first, 0)
+    which = np.repeat(np.arange(len(cut)), cut + 1)
+    place = np.arange(len(which)) - np.repeat(np.cumsum(cut + 1) - (cut + 1), cut + 1)
+    gap = first[which] + place
+    before, behind = np.clip(gap - 1, 0, len(end_ns) - 1), np.clip(gap, 0, len(begin_ns) - 1)
+    begin = np.where(place == 0, activity.begin_ns[which], end_ns[before])
+    end = np.where(place == cut[which], activity.end_ns[which], begin_ns[behind])
+    left = end > begin
+    return replace(activity, begin_ns=begin[left], end_ns=end[left])
+
+
 class _Busy:
     """How long something was active up to a moment."""
 
@@ -314,7 +338,7 @@ def _unknown(stays: Sequence[Stay], unrecorded: Mapping[str, tuple[Times, Times]
     """Tell of each chosen message whether something of its stays was not recorded."""
     found = np.zeros(len(chosen), np.bool_)
     for stay in stays:
-        if stay.node in unrecorded:
+        if stay.node in unrecorded and len(unrecorded[stay.node][0]):
             begin, end = unrecorded[stay.node]
             busy = _Busy(Activity("", stay.node, begin, end))
             found |= busy.within(stay.begin_ns[chosen], stay.end_ns[chosen]) > 0

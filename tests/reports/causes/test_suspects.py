@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bench.patterns.overlay import Overlaid, Spans, lay_over, quiet_scene
+from reports.causes.suspects import Activity, Finding, Stay, suspects, without
 from reports.errors import ReportError
-from reports.patterns.suspects import Activity, Finding, Stay, suspects
 
 PERIOD_NS, HOG_NS = 250_000_000, 8_000_000
 NAME = "thread nobody-knows"
@@ -133,6 +133,9 @@ def test_what_was_not_recorded_counts_as_unknown(rng: np.random.Generator) -> No
     )
     assert found.named == ()
     assert found.unknown == pytest.approx(0.5, abs=0.05)
+    nothing = {"t": (np.empty(0, np.int64), np.empty(0, np.int64))}
+    stay = Stay("t", laid.scene.came_ns, laid.scene.read_ns)
+    assert suspects(took - np.median(took), late, [stay], [], unrecorded=nothing).unknown == 0
 
 
 def test_clocks_that_hardly_agree_widen_the_interval(rng: np.random.Generator) -> None:
@@ -148,6 +151,21 @@ def test_clocks_that_hardly_agree_widen_the_interval(rng: np.random.Generator) -
     assert one.seen[0].low > 0.9
     assert other.seen[0].low < 0.5
     assert other.named == ()
+
+
+def test_stretches_are_taken_out_of_an_activity(rng: np.random.Generator) -> None:
+    for _ in range(200):
+        marks = np.sort(rng.choice(200, 12, replace=False)).astype(np.int64)
+        cuts = np.sort(rng.choice(200, 8, replace=False)).astype(np.int64)
+        activity = Activity(NAME, "t", marks[::2], marks[1::2])
+        left = without(activity, cuts[::2], cuts[1::2])
+        ticks = np.arange(200)
+        was = ((marks[::2, None] <= ticks) & (ticks < marks[1::2, None])).any(0)
+        out = ((cuts[::2, None] <= ticks) & (ticks < cuts[1::2, None])).any(0)
+        found = ((left.begin_ns[:, None] <= ticks) & (ticks < left.end_ns[:, None])).any(0)
+        assert (found == (was & ~out)).all()
+        assert (left.end_ns > left.begin_ns).all()
+        assert (left.begin_ns[1:] >= left.end_ns[:-1]).all()
 
 
 def test_without_a_late_message_there_is_nothing_to_explain() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reports.patterns.kernel_activity import kernel_activities
+from reports.causes.kernel_activity import kernel_activities
 from reports.timeline.kernel_recording import Recording
 from reports.timeline.kernel_ring import GAP, CpuRing
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from reports.patterns.suspects import Activity, Times
+from reports.causes.suspects import Activity, Times
 from reports.timeline.kernel_recording import Recording
 from reports.timeline.kernel_ring import CpuRing
 
@@ -48,16 +48,16 @@ def kernel_activities(
             (unknown if name == _LOST else active[name]).append((begin + offset_ns, end + offset_ns))
         if recording.dropped.get(number):
             unknown.append((_last(ring) + offset_ns, FOR_EVER))
-    found = [Activity(name, node, *_merged(spans)) for name, spans in sorted(active.items()) if name]
-    return found, _merged(unknown)
+    found = [Activity(name, node, *merged(spans)) for name, spans in sorted(active.items()) if name]
+    return found, merged(unknown)
 
 
 def _last(ring: CpuRing) -> int:
     return max((int(rows["time_ns"][-1]) for rows in ring.events.values() if len(rows)), default=0)
 
 
-def _merged(spans: Spans) -> tuple[Times, Times]:
-    """Return spans in their order, those that touch or overlap as one."""
+def merged(spans: Spans) -> tuple[Times, Times]:
+    """Return begin and end of spans in their order, those that touch or overlap as one."""
     begin: list[int] = []
     end: list[int] = []
     for first, last in sorted(spans):

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who had the time of messages that are late."""
