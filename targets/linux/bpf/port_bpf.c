@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { BUSY_LOOK_NS = 20 * 1000 * 1000, BUSY_LOOKS = 100 };
 
 /* Return a descriptor or 0, or -errno. */
 static int bpf(enum bpf_cmd command, union bpf_attr *attributes)
@@ -124,13 +127,26 @@ int bpf_attach(int program, int interface_index, uint32_t attach_type, uint32_t 
 	return bpf(BPF_LINK_CREATE, &attributes);
 }
 
+/* A program of a process that was killed is taken off a moment after its end. */
+static int attach_once_free(int program, int interface_index, uint32_t flags)
+{
+	const struct timespec look = { .tv_nsec = BUSY_LOOK_NS };
+	int link = bpf_attach(program, interface_index, BPF_XDP, flags);
+
+	for (int looks = 0; link == -EBUSY && looks < BUSY_LOOKS; looks++) {
+		nanosleep(&look, NULL);
+		link = bpf_attach(program, interface_index, BPF_XDP, flags);
+	}
+	return link;
+}
+
 int bpf_attach_xdp(int program, int interface_index, bool *native)
 {
-	int link = *native ? bpf_attach(program, interface_index, BPF_XDP, XDP_FLAGS_DRV_MODE) : -EOPNOTSUPP;
+	int link = *native ? attach_once_free(program, interface_index, XDP_FLAGS_DRV_MODE) : -EOPNOTSUPP;
 
 	if (link == -EOPNOTSUPP || link == -EINVAL || link == -ERANGE) {
 		*native = false;
-		link = bpf_attach(program, interface_index, BPF_XDP, XDP_FLAGS_SKB_MODE);
+		link = attach_once_free(program, interface_index, XDP_FLAGS_SKB_MODE);
 	}
 	return link;
 }

@@ -65,7 +65,10 @@ int bpf_load(const struct bpf_program *program, uint32_t attach_type, const stru
 /** Attach a program to an interface for as long as the link is open. @param flags of XDP: XDP_FLAGS_… @return the link or -errno */
 int bpf_attach(int program, int interface_index, uint32_t attach_type, uint32_t flags);
 
-/** Attach a program of XDP in the driver where that can, else in the kernel's generic path, which *native says. @return as bpf_attach */
+/**
+ * Attach a program of XDP in the driver where that can, else in the kernel's generic path, which *native says. It waits up to 2 s for
+ * another one to go, as that of a process that was killed does. @return as bpf_attach
+ */
 int bpf_attach_xdp(int program, int interface_index, bool *native);
 
 /** How many values an entry of a map has that counts for each processor. @return that, or -errno */

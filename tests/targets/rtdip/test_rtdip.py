@@ -333,6 +333,15 @@ def test_a_full_ring_loses_and_says_so(lab: RtdipLab) -> None:
     wait_until(lambda: lab.show(lab.near)["frames"]["no_port"] == port["frames"], "the answers")
 
 
+def test_a_service_waits_for_one_that_is_killed_to_leave_the_interface(lab: RtdipLab) -> None:
+    first = lab.services[lab.far]
+    second = lab.tool(lab.far, "serve", "--interface", "r0")
+    with pytest.raises(subprocess.TimeoutExpired):
+        second.process.wait(0.3)  # the interface is taken
+    first.process.kill()
+    second.wait_ready()
+
+
 def test_a_second_service_is_refused(lab: RtdipLab) -> None:
     second = lab.tool(lab.far, "serve", "--interface", "r0")
     assert second.process.wait() == 3
