@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which late wake-ups the bench's machine explains: in amounts, since cyclictest says no instants.
+
+Each pause of the machine delays one wake-up of a CPU at most, and by no more than it lasted: cyclictest
+leaves out the wake-ups that have passed. So of the wake-ups over a time those are explained that can be given
+a pause of their own which is as long as what they are over. Who cannot is late by itself, whenever it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from reports.rt_baseline.cyclictest import CpuWakeups
+from reports.rt_baseline.evidence import Wakeups
+from reports.tools.answers import WitnessResult
+
+
+@dataclass(frozen=True, slots=True)
+class LateWakeups:
+    """Of one CPU, wake-ups over a time.
+
+    Attributes:
+        over: How many.
+        unexplained: Of these without a pause of their own, whoever took that.
+        unknown: Likewise, without what nobody claims.
+    """
+
+    over: int
+    unexplained: int
+    unknown: int
+
+
+def late_wakeups(found: Wakeups, cpu: CpuWakeups, limit_ns: int) -> LateWakeups:
+    """Return what the witness explains of the wake-ups of a CPU above a time in ns."""
+    over_ns = [ns - limit_ns for ns in cpu.above_ns(limit_ns)]
+    left = [len(over_ns) - _given(over_ns, pauses_ns(found, cpu.cpu, known=known)) for known in (False, True)]
+    return LateWakeups(len(over_ns), *left)
+
+
+def pauses_ns(found: Wakeups, cpu: int, *, known: bool) -> list[int]:
+    """Return the length of each pause that may have delayed a CPU of the target, in ns.
+
+    A hypervisor that takes a CPU while the target runs there takes it in the target's name: by the
+    scheduler's account the target ran. So what that account takes off a pause may be the machine's after all,
+    as far as the hypervisor's own count of that CPU (steal) goes; whose it was nobody knows.
+
+    Args:
+        found: Of a target that runs on a machine of its own there are none.
+        cpu: Its number.
+        known: Only what is known to be the machine's: without what nobody claims (`WitnessResult.pauses`),
+            and without what the target may have run.
+    """
+    witness = found.witness
+    if witness is None or found.facts.machine == "own":
+        return []
+    if found.facts.machine == "shared":
+        witness = _of_cpu(witness, cpu)
+    if known or witness.target_ran_ns is None:
+        return [end - begin for begin, end in witness.pauses(known=known)]
+    stolen_ns = {each.cpu: each.steal_ns for each in witness.cpus}
+    ran_ns = witness.target_ran_ns or (0,) * len(witness.windows)
+    lengths = [
+        end - begin + witness.period_ns - ran + min(ran, stolen_ns.get(at, 0))
+        for (begin, end, at), ran in zip(witness.windows, ran_ns, strict=True)
+    ]
+    return [each for each in lengths if each > 0]
+
+
+def _of_cpu(witness: WitnessResult, cpu: int) -> WitnessResult:
+    """Return a witness that has watched one CPU alone."""
+    places = [place for place, window in enumerate(witness.windows) if window[2] == cpu]
+
+    def chosen(values: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return tuple(values[place] for place in places) if values else values
+
+    return replace(
+        witness,
+        windows=tuple(witness.windows[place] for place in places),
+        target_ran_ns=chosen(witness.target_ran_ns),
+        unclaimed_ns=chosen(witness.unclaimed_ns),
+    )
+
+
+def _given(over_ns: Sequence[int], pauses: Sequence[int]) -> int:
+    """Return how many can be given a pause of their own that is long enough, the shortest that is."""
+    count = 0
+    waiting = iter(sorted(over_ns))
+    wanted = next(waiting, None)
+    for length in sorted(pauses):
+        if wanted is None:
+            break
+        if length >= wanted:
+            count += 1
+            wanted = next(waiting, None)
+    return count
