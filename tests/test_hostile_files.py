@@ -38,6 +38,8 @@ from reports.dossier.waivers import read_waivers
 from reports.errors import ReportError
 from reports.paths.datagrams import read_datagrams
 from reports.paths.transits import transits
+from reports.rt_baseline.cyclictest import read_cyclictest
+from reports.rt_baseline.evidence import CYCLICTEST
 from reports.timeline.processing.graph_file import read_graph, read_raw
 from reports.timeline.processing.known_filters import filters_here
 from resources.tools.capture import read_packets
@@ -51,6 +53,7 @@ from tests.reports.clock_sync.test_logs import STRIPCHART, poll
 from tests.reports.control_loops.picture_capture import Wire
 from tests.reports.dossier.test_waivers import HEAD, ONE
 from tests.reports.hostile import damaged
+from tests.reports.rt_baseline.sample import write_case
 from tests.reports.timeline.processing.test_graph_file import WHOLE
 from tests.scope.test_calibration import CABLE, SKEW, write
 
@@ -179,6 +182,9 @@ KINDS: dict[str, Kind] = {
     "path-capture": Kind(_packets, _matched),
     "picture-capture": Kind(_picture_packets, read_picture_streams),
     "witness-series": Kind(_series, read_series),
+    "cyclictest": Kind(
+        lambda folder: (write_case(folder / "case") / CYCLICTEST).read_bytes(), read_cyclictest
+    ),
     "graph": Kind(lambda _: WHOLE.encode(), _graph),
 }
 

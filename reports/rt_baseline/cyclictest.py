@@ -39,10 +39,9 @@ class CpuWakeups:
         place = bisect_left(cumulated, rank)
         return self.max_us if place == len(self.counts) else self.counts[place][0]
 
-    def above_ns(self, limit_ns: int) -> list[int]:
-        """Return each latency above a time, in ns, ascending."""
-        over = [(us * 1000, count) for us, count in self.counts if us * 1000 > limit_ns]
-        return [ns for ns, count in over for _ in range(count)]
+    def above_ns(self, limit_ns: int) -> list[tuple[int, int]]:
+        """Return each latency above a time, in ns, and how many had it, ascending."""
+        return [(us * 1000, count) for us, count in self.counts if us * 1000 > limit_ns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def read_cyclictest(path: Path) -> Cyclictest:
             bool(system["realtime"]),
             tuple(_cpu(each, f"{path.name}: thread {name}") for name, each in threads.items()),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise RecordError(f"{path.name}: {type(error).__name__}: {error}") from error
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 
 from reports.rt_baseline.cyclictest import CpuWakeups
 from reports.rt_baseline.evidence import Wakeups
@@ -33,9 +34,10 @@ class LateWakeups:
 
 def late_wakeups(found: Wakeups, cpu: CpuWakeups, limit_ns: int) -> LateWakeups:
     """Return what the witness explains of the wake-ups of a CPU above a time in ns."""
-    over_ns = [ns - limit_ns for ns in cpu.above_ns(limit_ns)]
-    left = [len(over_ns) - _given(over_ns, pauses_ns(found, cpu.cpu, known=known)) for known in (False, True)]
-    return LateWakeups(len(over_ns), *left)
+    over_ns = [(ns - limit_ns, count) for ns, count in cpu.above_ns(limit_ns)]
+    over = sum(count for _, count in over_ns)
+    left = [over - _given(over_ns, pauses_ns(found, cpu.cpu, known=known)) for known in (False, True)]
+    return LateWakeups(over, *left)
 
 
 def pauses_ns(found: Wakeups, cpu: int, *, known: bool) -> list[int]:
@@ -82,15 +84,20 @@ def _of_cpu(witness: WitnessResult, cpu: int) -> WitnessResult:
     )
 
 
-def _given(over_ns: Sequence[int], pauses: Sequence[int]) -> int:
-    """Return how many can be given a pause of their own that is long enough, the shortest that is."""
-    count = 0
-    waiting = iter(sorted(over_ns))
+def _given(over_ns: Sequence[tuple[int, int]], pauses: Sequence[int]) -> int:
+    """Return how many can be given a pause of their own that is long enough, the shortest that is.
+
+    Args:
+        over_ns: By how much wake-ups are over, and how many by that, ascending.
+        pauses: Their lengths in ns, in any order.
+    """
+    given = 0
+    waiting = chain.from_iterable(repeat(ns, count) for ns, count in over_ns)
     wanted = next(waiting, None)
     for length in sorted(pauses):
         if wanted is None:
             break
         if length >= wanted:
-            count += 1
+            given += 1
             wanted = next(waiting, None)
-    return count
+    return given

@@ -23,8 +23,8 @@ def test_each_cpu_has_its_histogram(tmp_path: Path) -> None:
     assert [each.overflow for each in found.run.cpus] == [0, 0]
     assert found.run.cpus[0].at_rank_us(CYCLES - 10) == 15
     assert found.run.cpus[0].at_rank_us(CYCLES - 9) == 80
-    assert found.run.cpus[0].above_ns(79_999) == [80_000] * 9 + [120_000]
-    assert found.run.cpus[0].above_ns(80_000) == [120_000]
+    assert found.run.cpus[0].above_ns(79_999) == [(80_000, 9), (120_000, 1)]
+    assert found.run.cpus[0].above_ns(80_000) == [(120_000, 1)]
     assert found.beside == "nothing"
     assert found.stolen_ppm == 4640
     assert not found.run.realtime
