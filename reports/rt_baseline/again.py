@@ -145,22 +145,20 @@ def _is_excused(record: Record, facts: Json, found: Text, folder: Path, above: i
     witness = read_result(folder / WITNESS)
     if witness is None or facts["machine"] == "own":
         return False
-    if witness["windows_dropped"]:
+    if facts["machine"] == "guest" or witness["windows_dropped"]:
         return True
     limit_ns = record["limit"]["upper"] + record["uncertainty"]["expanded"]
     run: Json = json.loads((folder / "cyclictest.json").read_text("utf-8"))
     for place, column in enumerate(found.columns):
-        over = sorted(
-            us * 1000 - limit_ns for us in column for _ in range(column[us]) if us * 1000 > limit_ns
-        )
         cpu = run["thread"][str(place)]["cpu"]
-        seen = witness if facts["machine"] == "guest" else _of_cpu(witness, cpu)
-        pauses = sorted(_pauses(seen), reverse=True)
-        # The longest wake-ups that are left may be `above`; each shorter one needs a pause of its own.
-        need = over[: max(0, len(over) - above)]
-        if len(need) > len(pauses) or any(
-            pause < wanted for pause, wanted in zip(pauses, reversed(need), strict=False)
-        ):
+        pauses = sorted(_pauses(_of_cpu(witness, cpu)), reverse=True)
+        # The longest wake-ups that are late may be `above`; each shorter one needs a pause of its own.
+        late = sorted((us * 1000 - limit_ns, count) for us, count in column.items() if us * 1000 > limit_ns)
+        need = sum(count for _, count in late) - above
+        if need > len(pauses):
+            return False
+        shortest = [over for over, count in late for _ in range(min(count, need))][: max(0, need)]
+        if any(pause < over for pause, over in zip(pauses, reversed(shortest), strict=False)):
             return False
     return True
 

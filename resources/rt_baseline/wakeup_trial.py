@@ -30,6 +30,7 @@ from resources.tools.witness import add_witness
 
 PROGRAM = "cyclictest"
 PACKAGE = "rt-tests"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 PRIORITY = 95
 """Above all that the bench starts on a target, and under the kernel's own threads that keep it alive."""
 WITNESS_MAX_MS = 86_400_000
@@ -148,10 +149,16 @@ def cyclictest_words(asked: AskedWakeups, remote: str) -> list[str]:
 
 
 def machine_of(bench: OpenBench, target: TargetSpec) -> Literal["shared", "guest", "own"]:
-    """Return whose CPUs a target runs on: see `WakeupFacts`."""
-    if bench.spec.virtual is None:
-        return "own"
-    return "guest" if bench.virtual.emulating_threads(target.node) else "shared"
+    """Return whose CPUs a target runs on, see `WakeupFacts`: with the witness it shares a kernel, or not."""
+    witness = bench.spec.witness
+    if witness is not None and _boot(bench.node(witness.node)) == _boot(bench.node(target.node)):
+        return "shared"
+    return "own" if bench.spec.virtual is None else "guest"
+
+
+def _boot(node: Node) -> str:
+    """Return what tells the boot of a kernel from every other."""
+    return node.run(["cat", BOOT_ID]).stdout
 
 
 def _ticks(node: Node) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from reports.rt_baseline.evidence import CYCLICTEST, HISTOGRAM, load_wakeups
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 from resources.rt_baseline.settings import TIMES, baseline_times, checked_interval_us
-from resources.rt_baseline.wakeup_trial import AskedWakeups, cyclictest_words, measure_wakeups
+from resources.rt_baseline.wakeup_trial import AskedWakeups, cyclictest_words, machine_of, measure_wakeups
 from tests.fake_bench import FakeBench
 from tests.reports.rt_baseline.sample import CYCLES, write_case
 
@@ -50,6 +50,19 @@ def measured(bench: TargetBench, folder: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("resources.rt_baseline.wakeup_trial.silence", _no_time)
     measure_wakeups(cast(OpenBench, bench), TARGET, ASKED, folder)
     return folder
+
+
+@pytest.mark.parametrize(
+    ("virtual", "boot", "machine"),
+    [(None, "one", "shared"), ("net", "one", "shared"), ("net", "two", "guest"), (None, "two", "own")],
+)
+def test_a_target_with_the_witnesss_kernel_shares_its_cpus(
+    virtual: str | None, boot: str, machine: str
+) -> None:
+    boots = {"switch": "one", "board": boot}
+    spec = SimpleNamespace(witness=SimpleNamespace(node="switch"), virtual=virtual)
+    bench = FakeBench(spec, answer=lambda node, _: (0, boots[node], ""))
+    assert machine_of(cast(OpenBench, bench), TARGET) == machine
 
 
 def test_cyclictest_is_told_all_that_counts() -> None:
