@@ -31,6 +31,7 @@ from reports.page.overview import Overview, overview_of
 from reports.page.render import PAGE, render_pages, write_page
 from reports.page.renewal import renew
 from reports.page.stalled import discrepancies
+from reports.patterns.command import add_patterns
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.rejudge.seal import sealed_by
@@ -102,6 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_clock_log(commands)
     add_why(commands)
     add_timeline(commands)
+    add_patterns(commands)
     schema = commands.add_parser("schema", help="write measurement.schema.json from the dataclasses")
     schema.set_defaults(action=_schema)
     options = parser.parse_args(arguments)

@@ -80,6 +80,7 @@ class CameraFacts:
         load: Meanwhile; None: there was none.
         unsettled: True: the whole still changes in the second half of the pictures; None: as far as anybody
             knows it does not, and so in what an earlier version has written.
+        clock: What corrected the clock of clock_node meanwhile; None: nothing that is known.
         worst: Pictures around the worst moment, in the folder `worst`; None: they were not made again.
     """
 
@@ -101,12 +102,18 @@ class CameraFacts:
     load: KnownLoad | None = omit_none()  # noqa: RUF009 - a field
     worst: tuple[str, ...] | None = omit_none()
     unsettled: bool | None = omit_none()
+    clock: str | None = omit_none()
+    clock_node: str | None = omit_none()
     schema: str = SCHEMA
 
     @property
     def ends(self) -> tuple[RecordedEnd, ...]:
         """Return the programs."""
         return tuple(each for each in (self.camera, self.tracker, self.display) if each is not None)
+
+    def is_corrected(self, end: RecordedEnd) -> bool:
+        """Tell whether something corrects the clock of a program's machine meanwhile."""
+        return self.clock is not None and end.node == self.clock_node
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -183,7 +183,8 @@ def load_camera_loop(folder: Path, run_up: int | None = None) -> CameraLoop:
     def placed(end_events: str) -> PlacedEnd:
         [end] = [each for each in facts.ends if each.events == end_events]
         stream = streams[end_events]
-        return PlacedEnd(end, stream, event_places(stream, end.time(folder, stream, facts.tai_utc_s)))
+        time = end.time(folder, stream, facts.tai_utc_s, is_corrected=facts.is_corrected(end))
+        return PlacedEnd(end, stream, event_places(stream, time))
 
     camera, tracker = placed(facts.camera.events), placed(facts.tracker.events)
     pictures = matched_leg(PICTURES, (camera, "camera.captured"), (tracker, "tracker.picture"), run_up)

@@ -42,6 +42,11 @@ class Case:
         return " ".join(part for part in (delay, load, clock) if part)
 
     @property
+    def beside(self) -> str:
+        """Return load and clock in words, such as `compile-like, chrony`; `none`: nothing."""
+        return ", ".join(part for part in (self.load, self.clock) if part) or "none"
+
+    @property
     def folder(self) -> str:
         """Return the name of its folder; empty: that of all."""
         delay = "" if self.delay_ms is None else f"{self.delay_ms}-ms"

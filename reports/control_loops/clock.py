@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target's clock while messages went round: how far it was off, and how it was corrected.
+"""The target's clock during a loop: how far it was off, and how it was corrected.
 
 After the paper's Figs 4.2.1 and 4.3.3. The clock is asked by the node of the reference clock; of what nobody
 corrects the line is taken off, so that what remains is its wander and what asking it leaves.
@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from reports.control_loops.case import Case
-from reports.control_loops.ring_evidence import RingFacts
 from reports.dependence import Floats
 from reports.timeline.clock_record import NS_PER_S, Times
+from reports.timeline.recorded_end import RecordedEnd
 from reports.timeline.sources import read_two_way_record
 
 SHARES = 1, 99
@@ -53,13 +53,17 @@ class ClockCourse:
         return float(low), float(high)
 
 
-def clock_course(folder: Path, case: Case, facts: RingFacts) -> ClockCourse | None:
+def clock_course(folder: Path, case: Case, source: RecordedEnd) -> ClockCourse | None:
     """Return the course of the target's clock; None: it is the reference, or too few exchanges tell.
+
+    Args:
+        folder: Of the evidence.
+        case: What corrects it, and beside which load.
+        source: A program on the target.
 
     Raises:
         RecordError: The exchanges cannot be read.
     """
-    source = facts.ends[0]
     if source.exchanges is None:
         return None
     record = read_two_way_record(folder / source.exchanges, source.node)

@@ -43,7 +43,9 @@ from reports.control_loops.worst_plot import caption_of, figure_worst
 from reports.errors import ReportError
 from reports.record.measurement import Measurement
 from reports.section import PrintFigure, Section, TargetData, TargetView
+from reports.timeline.clock_record import Times
 from reports.timeline.leg import quantile_ns
+from reports.timeline.recorded_end import RecordedEnd
 from reports.timeline.verdict import contradiction_text
 
 PARTS = PICTURES, TRACKER, COMMANDS
@@ -89,7 +91,8 @@ class ControlLoopsSection(TargetView):
         held: What a node's hold came to on each stretch; empty: no node held messages.
         nagle: A ring whose small writes wait; None: there is none.
         loaded: Rings beside a load, or while the target's clock is corrected.
-        clocks: What the target's clock did during each ring, and the ring.
+        clocks: What the target's clock did during each ring, with the median of the whole in ns.
+        camera_clocks: Likewise of loops of a camera, at the first delay; empty: nothing corrected it.
         loops: Of camera and tracker, idle first, the least delay first.
         problems: Why.
         worst: The worst moment of all loops of a camera, and of which; None: no pictures of it.
@@ -100,7 +103,8 @@ class ControlLoopsSection(TargetView):
     held: tuple[FoundHold, ...] = ()
     nagle: Ring | None = None
     loaded: tuple[Ring, ...] = ()
-    clocks: tuple[tuple[ClockCourse, Ring], ...] = ()
+    clocks: tuple[tuple[ClockCourse, int], ...] = ()
+    camera_clocks: tuple[tuple[ClockCourse, int], ...] = ()
     loops: tuple[tuple[Case, CameraLoop], ...] = ()
     problems: tuple[str, ...] = ()
     worst: tuple[Case, WorstMoment] | None = None
@@ -127,13 +131,6 @@ class ControlLoopsSection(TargetView):
         return [(each.load, rows) for each in free if each.load and (rows := _rows(each))]
 
     @property
-    def clock_rows(self) -> list[tuple[ClockCourse, int]]:
-        """Return what the target's clock did, each with the median of the whole of the ring in ns."""
-        return [
-            (course, quantile_ns(ring.whole_own_ns, 0.5)) for course, ring in self.clocks if len(ring.whole)
-        ]
-
-    @property
     def loads(self) -> list[tuple[Case, AchievedLoad]]:
         """Return the loads beside camera and tracker."""
         return [(case, found.load) for case, found in self.loops if found.load]
@@ -154,8 +151,8 @@ class ControlLoopsSection(TargetView):
         return [row for _, loops in self._by_load() for row in sweep_rows([found for _, found in loops])]
 
     def _by_load(self) -> list[tuple[str, list[tuple[Case, CameraLoop]]]]:
-        """Return the loops that have a picture by their load, idle first."""
-        found = [each for each in self.loops if len(each[1].whole)]
+        """Return the loops that have a picture by their load, idle first; of no clock that is corrected."""
+        found = [each for each in self.loops if len(each[1].whole) and not each[0].clock]
         loads = dict.fromkeys(case.load for case, _ in found)
         return [(load, [each for each in found if each[0].load == load]) for load in loads]
 
@@ -187,6 +184,8 @@ class ControlLoopsSection(TargetView):
             yield figure_stretches("loops-stretches", self.ring), STRETCHES_CAPTION
         if len(self.clocks) > 1:
             yield figure_clock("loops-clock", [course for course, _ in self.clocks]), CLOCK_CAPTION
+        if self.camera_clocks:
+            yield figure_clock("loops-camera-clock", [each for each, _ in self.camera_clocks]), CLOCK_CAPTION
         for load, loops in self._by_load():
             name = f"loops-pictures-{load}" if load else "loops-pictures"
             yield figure_pictures(name, loops), PICTURES_CAPTION
@@ -331,7 +330,9 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
     nagle = read(folder / NAGLE_FOLDER) if has_nagle else None
     loaded = {case: read(folder / case.folder) for case in _cases(folder, RING_FILE)}
     rings = {case: each for case, each in ({Case(): ring} | loaded).items() if each is not None}
-    courses = ((clock_course(folder / case.folder, case, each.facts), each) for case, each in rings.items())
+    clocks = _courses(
+        (folder / case.folder, case, each.facts.ends[0], each.whole_own_ns) for case, each in rings.items()
+    )
     loops: list[tuple[Case, CameraLoop]] = []
     for case in cases:
         place = folder / CAMERA_FOLDER / case.folder
@@ -347,10 +348,37 @@ def gather_control_loops(measured: TargetData) -> ControlLoopsSection | None:
         held,
         nagle,
         tuple(each for case, each in rings.items() if case != Case()),
-        tuple((course, each) for course, each in courses if course is not None),
+        clocks,
+        _camera_courses(placed),
         tuple(loops),
         tuple(problems),
         worst,
+    )
+
+
+def _courses(of: Iterable[tuple[Path, Case, RecordedEnd, Times]]) -> tuple[tuple[ClockCourse, int], ...]:
+    """Return what the target's clock did during each loop that has a whole, with the whole's median in ns."""
+    found = (
+        (clock_course(folder, case, source), whole_ns)
+        for folder, case, source, whole_ns in of
+        if len(whole_ns)
+    )
+    return tuple((course, quantile_ns(whole_ns, 0.5)) for course, whole_ns in found if course is not None)
+
+
+def _camera_courses(
+    placed: Sequence[tuple[Case, Path, CameraLoop]],
+) -> tuple[tuple[ClockCourse, int], ...]:
+    """Return those of loops of a camera, at the delay at which a clock is corrected; empty: none is."""
+    corrected = [(case.delay_ms, found.facts.clock_node) for case, _, found in placed if case.clock]
+    if not corrected:
+        return ()
+    delay_ms, node = corrected[0]
+    return _courses(
+        (folder, case, end, found.whole.time_ns)
+        for case, folder, found in placed
+        for end in found.facts.ends[:2]
+        if case.delay_ms == delay_ms and end.node == node
     )
 
 

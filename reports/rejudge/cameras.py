@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 from reports.rejudge.again import Record
+from reports.rejudge.camera_cut import cut_problems
 from reports.rejudge.each import judge_evidence
 from reports.rejudge.placed_stream import NS_PER_S, PlacedStream, read_placed
 from reports.rejudge.quantiles import SHARES, SLACK_NS, quantile, quantile_problems
@@ -125,14 +126,14 @@ def _leg(found: Evidence, name: str) -> tuple[Ns, float]:
     return took, (one.half_ns + other.half_ns) / 2
 
 
-def _own(found: Evidence, name: str) -> Ns:
+def _own(found: Evidence, name: str, run_up: int | None = None) -> Ns:
     program, begin, end = OWN[name]
     one = found.programs[program]
     first, last = _first(one, begin), _first(one, end)
     return {
         tag: round((last[tag] - first[tag]) * one.ns_per_tick)
         for tag in first.keys() & last.keys()
-        if tag >= found.run_up
+        if tag >= (found.run_up if run_up is None else run_up)
     }
 
 
@@ -236,7 +237,15 @@ def _account(record: Record, found: Evidence) -> Iterator[str]:
     value = len(set(closed) ^ left)
     if record["value"] != value:
         yield f"value is {record['value']}, the streams say {value}"
+    yield from cut_problems(_own(found, "whole", 0), found.run_up, len(found.pictures), _rest(found))
     yield from outcome_problems(record, record["n"])
+
+
+def _rest(found: Evidence) -> int:
+    """Return how many pictures are captured before the target moves between two of them."""
+    words = found.head["options"]
+    still_ms = int(words[words.index("--still-ms") + 1]) if "--still-ms" in words else 0
+    return math.ceil(still_ms * 1000 / found.facts["period_us"]) + 1 if still_ms else 0
 
 
 def _by_pictures(found: Evidence) -> tuple[list[int], float]:

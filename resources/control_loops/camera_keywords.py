@@ -8,8 +8,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from hw.bench import TargetSpec
 from hw.errors import CapabilityError
 from hw.fields import Fields
+from hw.open_bench import OpenBench
 from reports import Subject, current_run
 from reports.control_loops.camera_evidence import CAMERA_FILE, CAMERA_FOLDER
 from reports.control_loops.camera_loop import (
@@ -47,7 +49,7 @@ from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.timeline.leg import quantile_ns
 from reports.units import format_value
-from resources.control_loops.camera_path import TargetIs, camera_path
+from resources.control_loops.camera_path import CameraPath, TargetIs, camera_path
 from resources.control_loops.camera_trial import CameraRun, measure_camera
 from resources.control_loops.loop_library import LoopLibrary, read_loop
 from resources.control_loops.settings import CAMERA_TIMES, camera_times
@@ -76,7 +78,7 @@ class ControlLoopsCameraLibrary(LoopLibrary[CameraLoop]):
     stretches = STRETCHES
     times = CAMERA_TIMES
     nothing = "nothing was followed: call `Let The Tracker Follow The Target` first"
-    unmeasured = "the bench has no router for its delay"
+    unmeasured = "the bench has no router for its delay, or nothing corrected the target's clock"
 
     def __init__(self, requirements: Path) -> None:
         """Name the requirements.
@@ -97,11 +99,12 @@ class ControlLoopsCameraLibrary(LoopLibrary[CameraLoop]):
         profile: Profile,
         pictures_per_s: int = 25,
         target_is: TargetIs = "camera",
+        segment_bytes: int = 0,
     ) -> None:
         """Let a tracker follow a target of constant speed, once at each of the profile's delays of the path.
 
-        Beside each load of the profile all of them come once more. A bench without a router has the first
-        delay alone, which is 0.
+        Beside each load of the profile all of them come once more, and the first one while each of its
+        daemons corrects the target's clock. A bench without a router has the first delay alone, which is 0.
 
         Args:
             target: Name of the target under `benchwright.targets` of the bench file.
@@ -109,6 +112,8 @@ class ControlLoopsCameraLibrary(LoopLibrary[CameraLoop]):
             pictures_per_s: How often the camera takes a picture.
             target_is: `camera`, and a producer tracks, or `tracker`, and a producer is the camera. The
                 router is on the camera's link, a load that builds on the target.
+            segment_bytes: TCP's MSS on the pictures' connection, 88 to 32767: 1460 for frames of 1500 bytes.
+                0: what the path takes.
         """
         library = bench_library()
         bench, spec = library.bench, library.target(target)
@@ -120,6 +125,7 @@ class ControlLoopsCameraLibrary(LoopLibrary[CameraLoop]):
             speed_px_s=times.speed_px_s,
             rest_ms=times.rest_s * 1000,
             target_is=target_is,
+            segment_bytes=segment_bytes,
         )
         with ExitStack() as stack:
             try:
@@ -127,22 +133,30 @@ class ControlLoopsCameraLibrary(LoopLibrary[CameraLoop]):
             except CapabilityError as error:
                 say(f"no delay is put into the path: {error}")
                 path = None
-            for case in times.cases:
-                folder = self._folder / case.folder
+
+            def measure(case: Case) -> None:
                 if path:
                     path.set(case.delay_us)
                 elif case.delay_us:
-                    continue
-                loaded = replace(run, load=case.load, load_mbit=times.load_mbit)
-                measured = measure_camera(bench, spec, loaded, folder, path).delay
-                if measured:
-                    there, back, u = (
-                        f"{us / 1000:.2f}" for us in (measured.there_us, measured.back_us, measured.u_us)
-                    )
-                    asked = f"{case.delay_ms} ms asked each way"
-                    say(f"{asked}: {there} ms there, {back} ms back, U = {u} ms")
-                self._found[case] = read_loop(load_camera_loop, folder)
-                self._say(case)
+                    return
+                one = replace(run, load=case.load, load_mbit=times.load_mbit, clock=case.clock)
+                self._measure(bench, spec, case, one, path)
+
+            self._measure_each(bench, spec, times.cases, measure)
+
+    def _measure(
+        self, bench: OpenBench, spec: TargetSpec, case: Case, run: CameraRun, path: CameraPath | None
+    ) -> None:
+        folder = self._folder / case.folder
+        measured = measure_camera(bench, spec, run, folder, path).delay
+        if measured:
+            there, back, u = (
+                f"{us / 1000:.2f}" for us in (measured.there_us, measured.back_us, measured.u_us)
+            )
+            asked = f"{case.delay_ms} ms asked each way"
+            say(f"{asked}: {there} ms there, {back} ms back, U = {u} ms")
+        self._found[case] = read_loop(load_camera_loop, folder)
+        self._say(case)
 
     def _say(self, case: Case) -> None:
         found = self._found[case]
@@ -200,7 +214,7 @@ class ControlLoopsCameraLibrary(LoopLibrary[CameraLoop]):
         A bench without a router has no slope: the check is skipped.
         """
         self._require_found()
-        idle = {case.delay_us: case for case in self._found if not case.load}
+        idle = {case.delay_us: case for case in self._found if not case.load and not case.clock}
         if len(idle) < len(("least", "most")):
             raise CapabilityError("the path has one delay alone")
         judges(SLOPE_CHECK)

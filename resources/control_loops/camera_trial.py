@@ -59,11 +59,13 @@ class CameraRun:
         reversed: It obeys the wrong way round.
         rest_ms: So long the target rests before it moves: TCP opens its window meanwhile.
         congestion: Congestion control of the pictures' connection; empty: the camera's system chooses.
+        segment_bytes: TCP's MSS on that connection; 0: what the path takes.
         motor_delay_ms: From the receipt of a command to when the motor is told.
         seed: Of world and path.
         target_is: Camera or tracker.
         load: Kind of the load meanwhile, of a build on the target; empty: none.
         load_mbit: Of a network's, in Mbit/s of payload.
+        clock: What corrects the target's clock meanwhile, for the evidence; empty: nothing.
     """
 
     pictures: int
@@ -75,11 +77,13 @@ class CameraRun:
     reversed: bool = False
     rest_ms: int = 0
     congestion: str = ""
+    segment_bytes: int = 0
     motor_delay_ms: int = 0
     seed: int = 1
     target_is: TargetIs = "camera"
     load: str = ""
     load_mbit: int = 0
+    clock: str = ""
 
     @property
     def rest_pictures(self) -> int:
@@ -93,6 +97,7 @@ class CameraRun:
         found += ["--path", self.path, "--speed-px-s", str(self.speed_px_s), "--seed", str(self.seed)]
         found += ["--still-ms", str(self.rest_ms)] if self.rest_ms else []
         found += ["--congestion", self.congestion] if self.congestion else []
+        found += ["--segment-bytes", str(self.segment_bytes)] if self.segment_bytes else []
         found += ["--motor-delay-ms", str(self.motor_delay_ms)] if self.motor_delay_ms else []
         found += ["--open-loop"] if self.open_loop else []
         return [*found, *(["--reversed"] if self.reversed else [])]
@@ -189,6 +194,8 @@ def measure_camera(
         delay=path.measured(folder / PATH_FOLDER) if path else None,
         wire=path.captures(camera_address, PICTURES_PORT) if path else None,
         load=known,
+        clock=run.clock or None,
+        clock_node=target.node if run.clock else None,
     )
     write_camera(folder, found)
     try:

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
-from hw.errors import CapabilityError, MeasurementError
+from hw.errors import MeasurementError
 from hw.fields import Fields
 from reports import Subject, current_run
 from reports.control_loops.capability import LOOP_DELAY, LOOP_WIRE_DELAY, STRETCH, WHOLE
@@ -43,7 +41,6 @@ from reports.record.context import Context
 from reports.record.measurement import AxisValue
 from reports.run.current import judges
 from reports.units import format_value
-from resources.control_loops.clocks import corrected_clock
 from resources.control_loops.loop_library import LoopLibrary, read_loop
 from resources.control_loops.ring_trial import NODES, RingMessages, measure_ring
 from resources.control_loops.settings import TIMES, ring_times
@@ -58,7 +55,6 @@ STRETCHES = {
     LOOP_DELAY: (WHOLE, *HOPS, *(f"node {number}" for number in range(1, NODES + 1))),
     LOOP_WIRE_DELAY: (WHOLE, *HOPS),
 }
-CLOCK_LOGS = "clock"
 HOLDING_NODE = 2
 """The middle one of three: neither source nor sink is its neighbour."""
 
@@ -119,21 +115,14 @@ class ControlLoopsLibrary(LoopLibrary[Ring]):
             measure_ring(bench, spec, slow, self._folder / NAGLE_FOLDER)
         self._add(Case())
         beside = replace(messages, count=times.load_count, load_mbit=times.load_mbit)
-        for clock, cases in groupby(times.cases, lambda case: case.clock):
-            logs = self._folder / Case(clock=clock).folder / CLOCK_LOGS
-            with ExitStack() as ending:
-                try:
-                    ending.enter_context(corrected_clock(bench, spec, clock, logs))
-                except CapabilityError as error:
-                    say(f"no clock is corrected: {error}")
-                    continue
-                for case in cases:
-                    if case == Case():
-                        continue
-                    say(f"{times.load_count} messages {case.words}")
-                    one = replace(beside, load=case.load, clock=case.clock)
-                    measure_ring(bench, spec, one, self._folder / case.folder)
-                    self._add(case)
+
+        def measure(case: Case) -> None:
+            say(f"{times.load_count} messages {case.words}")
+            one = replace(beside, load=case.load, clock=case.clock)
+            measure_ring(bench, spec, one, self._folder / case.folder)
+            self._add(case)
+
+        self._measure_each(bench, spec, [case for case in times.cases if case != Case()], measure)
 
     def _add(self, case: Case) -> None:
         self._found[case] = read_loop(load_ring, self._folder / case.folder)

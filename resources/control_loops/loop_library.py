@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
-from hw.errors import MeasurementError
+from hw.bench import TargetSpec
+from hw.errors import CapabilityError, MeasurementError
 from hw.fields import Fields
+from hw.open_bench import OpenBench
 from reports import Conditions
 from reports.control_loops.case import Case, case_of_stretch
 from reports.control_loops.load import AchievedLoad
@@ -23,12 +27,14 @@ from reports.requirements import Requirement
 from reports.run.current import judges
 from reports.run.robot_variable import robot_variable
 from resources.control_loops.asked import asked_requirements
+from resources.control_loops.clocks import corrected_clock
 from resources.control_loops.loads import IDLE
 from resources.keywords.bench import say
 from resources.keywords.judged import keep, keep_judged, require_passed
 from resources.keywords.requirement_scope import RequirementScope
 from resources.moved import present
 
+CLOCK_LOGS = "clock"
 Found = TypeVar("Found", bound=Loop)
 
 
@@ -79,6 +85,21 @@ class LoopLibrary(RequirementScope, Generic[Found]):
         _, others = self._asked(profile)
         if others:
             say(f"not of profile {profile}: {', '.join(others)}")
+
+    def _measure_each(
+        self, bench: OpenBench, target: TargetSpec, cases: Iterable[Case], measure: Callable[[Case], None]
+    ) -> None:
+        """Measure every case while its daemon corrects the target's clock, if the target can have it."""
+        for clock, those in groupby(cases, lambda case: case.clock):
+            logs = self._folder / Case(clock=clock).folder / CLOCK_LOGS
+            with ExitStack() as ending:
+                try:
+                    ending.enter_context(corrected_clock(bench, target, clock, logs))
+                except CapabilityError as error:
+                    say(f"no clock is corrected: {error}")
+                    continue
+                for case in those:
+                    measure(case)
 
     def _judge_requirements(self) -> None:
         """Judge each requirement that the profile measures."""

@@ -107,6 +107,7 @@ class CameraTimes:
         delays_ms: Each way, 0 first.
         rest_s: So long the target rests before that, while TCP opens its window.
         loads: Kinds of load, beside each of which all delays come once more.
+        clocks: What corrects the target's clock, each at the first delay, without load and beside each.
         load_mbit: Of a network's load, in Mbit/s of payload.
         speed_px_s: Of the target, in pixels of its world.
     """
@@ -117,11 +118,14 @@ class CameraTimes:
     rest_s: int
     loads: tuple[str, ...]
     load_mbit: int
+    clocks: tuple[str, ...]
 
     @property
     def cases(self) -> list[Case]:
-        """Return under what the tracker follows the target, in this order: idle first, each delay."""
-        return [Case(delay_ms, load) for load in ("", *self.loads) for delay_ms in self.delays_ms]
+        """Return under what the tracker follows the target: without clock first, idle first, each delay."""
+        loads = ("", *self.loads)
+        free = [Case(delay_ms, load) for load in loads for delay_ms in self.delays_ms]
+        return free + [Case(self.delays_ms[0], load, clock) for clock in self.clocks for load in loads]
 
 
 def camera_times(table: Fields) -> CameraTimes:
@@ -133,6 +137,7 @@ def camera_times(table: Fields) -> CameraTimes:
         rest_s=table.integer("rest_s", 0, 600),
         loads=_once(table, "loads", LOADS),
         load_mbit=table.integer("load_mbit", 1, LOAD_MBIT_MAX),
+        clocks=_once(table, "clocks", known_clocks()),
     )
     if times.rest_s >= times.seconds:
         raise ConfigError(

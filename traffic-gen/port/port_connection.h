@@ -29,4 +29,11 @@ int port_congestion_set(port_socket sock, const char *name);
 /** Read which it is. @param name  PORT_CONGESTION_BYTES @return 0; -ENOTSUP: this system does not say; or -errno */
 int port_congestion_read(port_socket sock, char *name);
 
+/**
+ * Choose how long TCP's segments may be, in both directions; those that a listener accepts have its. @param bytes  of payload and of
+ * TCP's options, as MSS counts: 1460 for frames of 1500 by IPv4
+ * @return 0; -EINVAL: out of what the system allows; -ENOTSUP: not of this system; or -errno
+ */
+int port_segment_set(port_socket sock, int bytes);
+
 #endif

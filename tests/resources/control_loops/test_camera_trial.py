@@ -27,6 +27,7 @@ TABLE: dict[str, Any] = {
     "rest_s": 0,
     "loads": [],
     "load_mbit": 90,
+    "clocks": [],
 }
 
 
@@ -56,6 +57,19 @@ def test_each_profile_begins_without_delay() -> None:
     assert times_of("acceptance", CAMERA_TIMES, camera_times).seconds == 20 * 60
 
 
+def test_a_clock_is_corrected_at_the_first_delay_idle_and_beside_each_load() -> None:
+    table = {**TABLE, "delays_ms": [0, 50], "loads": ["network"], "clocks": ["chrony"]}
+    cases = camera_times(Fields(table, "camera.times.toml", "ci")).cases
+    assert [each.words for each in cases[:4]] == [
+        *("at 0 ms", "at 50 ms"),
+        *("at 0 ms under network load", "at 50 ms under network load"),
+    ]
+    assert [each.words for each in cases[4:]] == [
+        "at 0 ms with chrony",
+        "at 0 ms under network load with chrony",
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -68,6 +82,7 @@ def test_each_profile_begins_without_delay() -> None:
         ({"loads": ["cpu"]}, "loads"),
         ({"rest_s": 6}, "rest_s: 6; allowed: less than seconds, 6"),
         ({"load_mbit": 0}, "load_mbit"),
+        ({"clocks": ["sundial"]}, "clocks"),
         ({"other": 1}, "other"),
     ],
 )

@@ -15,11 +15,11 @@
 #define TOOL "bw-loop camera"
 #define TICK_NS (10 * NS_PER_MS) /* between two looks at what is to be written */
 
-enum { THREADS = 4, REASONS = 8, OWN_OPTIONS = 17, BACKLOG = 1 };
+enum { THREADS = 4, REASONS = 8, OWN_OPTIONS = 18, BACKLOG = 1 };
 
 struct camera_options {
 	const char *serve, *commands, *truth, *look, *congestion, *v4l2;
-	int64_t pictures_per_s, pictures, queue, pan_px_s, zoom_q8, zoom_speed_q8, motor_delay_ms, timeout_ms;
+	int64_t pictures_per_s, pictures, segment_bytes, queue, pan_px_s, zoom_q8, zoom_speed_q8, motor_delay_ms, timeout_ms;
 	bool is_open, is_reversed, waits_for_client;
 };
 
@@ -250,6 +250,14 @@ static int choose_congestion(struct camera *camera, const char *name)
 	return EXIT_DONE;
 }
 
+/* Of the connection that carries pictures; 0: as long as its way takes. */
+static int choose_segments(struct camera *camera, int64_t bytes)
+{
+	int err = bytes ? port_segment_set(camera->picture_listener, (int)bytes) : 0;
+
+	return err ? side_fail(&camera->side, "the system does not take this", "--segment-bytes", err) : EXIT_DONE;
+}
+
 static int open_all(struct camera *camera, const struct camera_options *options)
 {
 	const struct render_settings *settings = &camera->scene.camera;
@@ -260,6 +268,8 @@ static int open_all(struct camera *camera, const struct camera_options *options)
 		code = listen_at(camera, options->serve, "--serve", &camera->picture_listener);
 	if (!code)
 		code = choose_congestion(camera, options->congestion);
+	if (!code)
+		code = choose_segments(camera, options->segment_bytes);
 	if (!code && options->commands)
 		code = listen_at(camera, options->commands, "--commands", &camera->command_listener);
 	if (code)
@@ -365,6 +375,8 @@ int verb_camera(int argc, char **argv)
 		  .help = "pictures that may wait to be sent, 1..256 (default 8); what finds no room is lost" },
 		{ .name = "congestion", .kind = OPTION_TEXT, .target = &chosen.congestion, .argument = "NAME",
 		  .help = "of the pictures' connection, such as cubic; Linux (default: the system's)" },
+		{ .name = "segment-bytes", .kind = OPTION_INT, .target = &chosen.segment_bytes, .min = 88, .max = 32767, .argument = "N",
+		  .help = "TCP's MSS on the pictures' connection, 88..32767, 1460 for frames of 1500; Linux (default: what the way takes)" },
 		{ .name = "wait-for-client", .kind = OPTION_FLAG, .target = &chosen.waits_for_client,
 		  .help = "start once somebody is there for the pictures, and for commands (default: at once)" },
 		{ .name = "truth", .kind = OPTION_TEXT, .target = &chosen.truth, .argument = "FILE",

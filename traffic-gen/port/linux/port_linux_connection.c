@@ -45,3 +45,8 @@ int port_congestion_read(port_socket sock, char *name)
 	memset(name, 0, PORT_CONGESTION_BYTES);
 	return getsockopt((int)sock, IPPROTO_TCP, TCP_CONGESTION, name, &length) ? -errno : 0;
 }
+
+int port_segment_set(port_socket sock, int bytes)
+{
+	return setsockopt((int)sock, IPPROTO_TCP, TCP_MAXSEG, &bytes, sizeof(bytes)) ? -errno : 0;
+}

@@ -24,3 +24,10 @@ int port_congestion_read(port_socket sock, char *name)
 	(void)name;
 	return -ENOTSUP;
 }
+
+int port_segment_set(port_socket sock, int bytes)
+{
+	(void)sock;
+	(void)bytes;
+	return -ENOTSUP;
+}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which congestion control carries a camera's pictures: chosen, told, and as ss(8) sees it."""
+"""Congestion control and segments of the connection that carries a camera's pictures: as ss(8) sees them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,39 @@ def test_it_is_what_was_chosen(bw_loop: Path, tmp_path: Path, name: str) -> None
     if name not in AVAILABLE.read_text().split():
         pytest.skip(f"this kernel has no {name}")
     truth = tmp_path / "truth"
-    options = ["--pictures", "3", "--truth", truth, "--congestion", name, "--wait-for-client"]
+    seen = _seen(bw_loop, ["--truth", truth, "--congestion", name])
+    assert f"\t {name} " in seen, seen
+    assert Truth(truth).head["congestion"] == name
+
+
+def test_segments_are_no_longer_than_was_chosen(bw_loop: Path) -> None:
+    """Frames of 1500 bytes have 1448 of TCP's payload, beside its time stamps."""
+    seen = _seen(bw_loop, ["--segment-bytes", "1460"])
+    assert " mss:1448 " in seen, seen
+
+
+def test_segments_that_the_system_does_not_take_are_refused(bw_loop: Path) -> None:
+    done = subprocess.run(
+        [bw_loop, "camera", "--serve", free(), "--segment-bytes", "87"],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "--segment-bytes" in done.stderr
+    assert "88..32767" in done.stderr
+
+
+def _seen(bw_loop: Path, options: list[str | Path]) -> str:
+    """Return what ss says of the connection that carries three pictures."""
     with (
-        end(bw_loop, "camera", "--serve", free(), *PATIENT, *options) as (process, ready),
+        end(
+            bw_loop, "camera", "--serve", free(), *PATIENT, "--pictures", "3", "--wait-for-client", *options
+        ) as (
+            process,
+            ready,
+        ),
         connect(ready["address"]) as pictures,
     ):
         assert pictures.recv(1) == b"B"  # it was accepted
@@ -38,8 +68,7 @@ def test_it_is_what_was_chosen(bw_loop: Path, tmp_path: Path, name: str) -> None
         ).stdout
         read_stream(pictures)
         assert ended(process)[0] == 0
-    assert f"\t {name} " in seen, seen
-    assert Truth(truth).head["congestion"] == name
+    return seen
 
 
 def test_without_a_choice_it_is_the_systems(bw_loop: Path, tmp_path: Path) -> None:

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Series of latency whose patterns are known, each drawn from its seed.
+
+No code is shared with what finds them.
+
+Sizes are those of *Distributed Control Loops* (4.1.2, 4.1.3, 4.3.2, 4.4.1, 4.4.3): ramps and steps of 5 ms,
+about 30 s long, gaps about every 8 s, outliers of 1100 ms, a change of 5 ms within 20 s, a first half minute.
+Values are in ms, at about 10 a second for 400 s, one in a hundred is missing, and times jitter by a fifth of
+their distance. Noise of every colour deviates by 0.5 ms (root of the mean square about its mean).
+
+At k times the noise the height is k times 0.5 ms; of a gap, k values are missing in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+KINDS = (
+    "ramp",
+    "grid",
+    "drifting_grid",
+    "gap",
+    "recovery",
+    "periodic_outlier",
+    "level_change",
+    "two_levels",
+    "warm_up",
+)
+NOISES = ("white", "ar1", "heavy_tailed", "random_walk")
+PAPER = 0.0
+"""The size of the paper; else a size is the height by the noise."""
+LENGTH_S = 400.0
+STEP_S = 0.1
+NOISE_MS = 0.5
+BASE_MS = 12.0
+MISSING_SHARE = 0.01
+SAME_SHAPE = (
+    {"ramp", "drifting_grid"},
+    {"grid", "drifting_grid"},
+    {"level_change", "two_levels"},
+    {"gap", "recovery"},
+)
+"""Pairs that are not drawn: two sawteeth, two grids, two changes; a recovery has a gap."""
+
+
+@dataclass
+class Drawn:
+    """A series and what is in it.
+
+    Attributes:
+        times_s: Shape (n,), rising.
+        values_ms: Shape (n,).
+        truth: Of each kind that is in it, parameters by name, in ms, s and ms/s.
+    """
+
+    times_s: Floats
+    values_ms: Floats
+    noise: str
+    size: float
+    truth: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+
+
+def pairs() -> list[tuple[str, ...]]:
+    """Return all pairs of kinds that are two."""
+    return [
+        (one, other)
+        for i, one in enumerate(KINDS)
+        for other in KINDS[i + 1 :]
+        if {one, other} not in SAME_SHAPE
+    ]
+
+
+def draw(kinds: Sequence[str], noise: str, size: float, seed: int) -> Drawn:
+    """Draw a series; without kinds it is noise alone."""
+    rng = np.random.default_rng(seed)
+    count = round(LENGTH_S / STEP_S)
+    times = STEP_S * (np.arange(count) + rng.uniform(-0.1, 0.1, count))
+    made = Drawn(times, BASE_MS + draw_noise(noise, count, rng), noise, size)
+    kept = rng.random(count) >= MISSING_SHARE
+    order = sorted(kinds, key=("gap", "recovery").__contains__)
+    for kind in order:
+        kept &= _ADD[kind](made, tuple(kinds), rng)
+    made.times_s, made.values_ms = made.times_s[kept], made.values_ms[kept]
+    return made
+
+
+def draw_noise(noise: str, count: int, rng: np.random.Generator) -> Floats:
+    """Return noise of NOISE_MS, shape (count,)."""
+    if noise == "heavy_tailed":
+        values = rng.standard_t(3, count) / np.sqrt(3)
+    elif noise == "ar1":
+        values = np.empty(count)
+        memory = rng.uniform(0.3, 0.9)
+        last = rng.standard_normal()
+        for index, news in enumerate(rng.standard_normal(count) * np.sqrt(1 - memory**2)):
+            values[index] = last = memory * last + news
+    else:
+        values = rng.standard_normal(count)
+        if noise == "random_walk":
+            values = np.cumsum(values)
+            values = (values - values.mean()) / values.std()
+    return NOISE_MS * values
+
+
+def _height(made: Drawn, paper_ms: float) -> float:
+    return made.size * NOISE_MS if made.size else paper_ms
+
+
+def _everything(made: Drawn) -> NDArray[np.bool_]:
+    return np.ones(len(made.times_s), np.bool_)
+
+
+def _ramp(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    # As high as a grid beside it the ramp would be a grid that drifts.
+    height = _height(made, 7.0 if "grid" in kinds else 5.0) * rng.choice([-1.0, 1.0])
+    period = rng.uniform(20, 40)
+    turns = (made.times_s + rng.uniform(0, period)) / period
+    made.values_ms += height * (turns - np.floor(turns))
+    made.truth["ramp"] = {
+        "period_s": period,
+        "height_ms": abs(height),
+        "slope_ms_per_s": height / period,
+    }
+    return _everything(made)
+
+
+def _grid(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    width = _height(made, 5.0)
+    first = rng.uniform(0, width)
+    made.values_ms += first + width * np.ceil(np.abs(rng.normal(0, 1.5, len(made.times_s))))
+    made.truth["grid"] = {"width_ms": width, "offset_ms": (BASE_MS + first) % width}
+    return _everything(made)
+
+
+def _drifting_grid(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """A message of a source whose clock is off waits for the next poll, sometimes for one after that."""
+    poll = _height(made, 5.0)
+    off = rng.uniform(130, 210) * 1e-6 * rng.choice([-1.0, 1.0]) * poll / 5.0  # positive: the source is slow
+    nominal_ms = made.times_s * 1e3
+    arrived = nominal_ms * off + rng.uniform(0, poll)  # beyond whole polls
+    waited = np.ceil(arrived / poll) * poll - arrived
+    made.values_ms += waited + poll * rng.choice(3, len(waited), p=(0.7, 0.2, 0.1))
+    made.truth["drifting_grid"] = {
+        "width_ms": poll,
+        "period_s": poll / abs(off) * 1e-3,
+        "slope_ms_per_s": -off * 1e3,
+    }
+    return _everything(made)
+
+
+def _gap(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    period = rng.uniform(6, 10)
+    length = made.size * STEP_S if made.size else rng.uniform(0.5, 1.0)
+    since = np.mod(made.times_s - rng.uniform(0, period), period)
+    made.truth["gap"] = {"period_s": period, "length_s": length}
+    return since >= length
+
+
+def _recovery(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """A gap of the paper's size, and what follows it is late and settles."""
+    period, length = rng.uniform(6, 10), rng.uniform(0.5, 1.0)
+    height, decay = _height(made, 5.0), rng.uniform(0.3, 0.8)
+    since = np.mod(made.times_s - rng.uniform(0, period), period)
+    made.values_ms += np.where(since >= length, height * np.exp(-(since - length) / decay), 0.0)
+    made.truth["gap"] = {"period_s": period, "length_s": length}
+    made.truth["recovery"] = {"height_ms": height, "decay_s": decay}
+    return since >= length
+
+
+def _periodic_outlier(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    period, height = rng.uniform(8, 15), _height(made, 1100.0)
+    due = np.arange(rng.uniform(0, period), LENGTH_S - STEP_S, period)
+    made.values_ms[np.rint(due / STEP_S).astype(int)] += height
+    made.truth["periodic_outlier"] = {"period_s": period, "height_ms": height}
+    return _everything(made)
+
+
+def _level_change(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    start, course = rng.uniform(80, 250), rng.uniform(10, 30)
+    height = _height(made, 5.0) * rng.choice([-1.0, 1.0])
+    made.values_ms += height * np.clip((made.times_s - start) / course, 0, 1)
+    made.truth["level_change"] = {"start_s": start, "end_s": start + course, "height_ms": height}
+    return _everything(made)
+
+
+def _two_levels(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    start, course = rng.uniform(80, 250), rng.uniform(15, 30)
+    height = _height(made, 5.0) * rng.choice([-1.0, 1.0])
+    share = np.clip((made.times_s - start) / course, 0, 1)
+    made.values_ms += height * (rng.random(len(share)) < share)
+    made.truth["two_levels"] = {"start_s": start, "end_s": start + course, "height_ms": height}
+    return _everything(made)
+
+
+def _warm_up(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    end = rng.uniform(20, 40)
+    early = made.times_s < end
+    made.values_ms[early] += _height(made, 5.0) * np.abs(rng.standard_normal(int(early.sum())))
+    made.truth["warm_up"] = {"end_s": end}
+    return _everything(made)
+
+
+_ADD = {
+    "ramp": _ramp,
+    "grid": _grid,
+    "drifting_grid": _drifting_grid,
+    "gap": _gap,
+    "recovery": _recovery,
+    "periodic_outlier": _periodic_outlier,
+    "level_change": _level_change,
+    "two_levels": _two_levels,
+    "warm_up": _warm_up,
+}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line `python -m reports patterns FILE`: the patterns of a site's own series."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from reports.errors import ReportError
+from reports.patterns.detect import detect
+from reports.patterns.drift import Rates, tested_for_drift
+from reports.patterns.finding import Finding, Parameter
+from reports.patterns.series import PERIODS_MIN, read_csv, series_of
+
+UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+def add_patterns(commands: Any) -> None:
+    """Add the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "patterns",
+        help="find ramps, grids, gaps, outliers, changes of level and warm-up in a CSV file",
+        description=(
+            "The first two columns are times in s and values; empty and nan are missing. Each finding has"
+            " its parameters with intervals of 95 %, and how often noise alone shows as much."
+        ),
+    )
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--unit", choices=tuple(UNITS_S), default="ms", help="of the values (default ms)")
+    parser.add_argument(
+        "--grid", type=float, metavar="WIDTH", help="of a poll, in that unit: are ramps as high?"
+    )
+    parser.add_argument(
+        "--rate-ppm",
+        type=float,
+        metavar="PPM",
+        help="of the source's clock less the poll's: are ramps as steep?",
+    )
+    parser.set_defaults(action=_patterns)
+
+
+def _patterns(options: argparse.Namespace) -> int:
+    try:
+        series = series_of(*read_csv(options.file))
+    except ReportError as error:
+        text = str(error)
+        where = str(options.file)
+        raise ReportError(text if where in text else f"{where}: {text}") from error
+    if options.grid is not None and not options.grid > 0:
+        raise ReportError(f"--grid {options.grid:g}: must be above 0")
+    found = detect(series)
+    rates = Rates(options.grid, options.rate_ppm, UNITS_S[options.unit])
+    longest_s = series.length_s / PERIODS_MIN
+    print(
+        f"{options.file}: {len(series.values)} values, {series.length_s:.4g} s;"
+        f" periods up to {longest_s:.3g} s: one of P takes {PERIODS_MIN} P"
+    )
+    for remark in found.remarks:
+        print(f"  {remark}")
+    for each in found.findings:
+        _say(tested_for_drift(each, rates), options.unit)
+    if not found.findings:
+        print("  nothing but noise")
+    return 0
+
+
+def _say(finding: Finding, unit: str) -> None:
+    words = ", ".join(_words(name, each, unit) for name, each in finding.parameters.items())
+    print(f"  {finding.kind:<17} {words}; false alarms {_chance(finding.false_alarms)}")
+    if finding.says:
+        print(f"  {'':<17} {finding.says}")
+
+
+def _words(name: str, each: Parameter, unit: str) -> str:
+    return f"{name} {each.value:.5g} ({each.low:.5g} .. {each.high:.5g}) {each.unit.replace('value', unit)}"
+
+
+def _chance(chance: float) -> str:
+    return f"{chance:.1g}" if chance > 1e-6 else "below 1e-6"

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether ramps are those of a grid that drifts: as high as a poll's interval, as steep as two clocks differ.
+
+A message waits for the next poll. Is its source's clock slow, each comes later within the interval and waits
+for less: latency falls, and jumps up by the interval; is it fast, latency rises and jumps down. So the slope
+is the rate of the source's clock less that of the poll's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from reports.patterns.finding import Finding, Parameter
+
+PPM = 1e-6
+
+
+class Rates(NamedTuple):
+    """What is known of both clocks.
+
+    Attributes:
+        grid: The poll's interval, in the unit of the values; None: unknown.
+        rate_ppm: Rate of the source's clock less that of the poll's; None: unknown.
+        unit_s: Of the values.
+    """
+
+    grid: float | None
+    rate_ppm: float | None
+    unit_s: float
+
+
+def tested_for_drift(finding: Finding, rates: Rates) -> Finding:
+    """Return a finding that says whether its ramps are those of a grid that drifts.
+
+    One that agrees with height and slope, both known, is a drifting grid.
+    """
+    if finding.kind not in ("ramp", "drifting_grid"):
+        return finding
+    height = finding.parameters["height" if finding.kind == "ramp" else "width"]
+    slope = finding.parameters["slope"]
+    to_ppm = rates.unit_s / PPM
+    ppm = Parameter(slope.value * to_ppm, slope.low * to_ppm, slope.high * to_ppm, "ppm")
+    source = "the source's clock"
+    beside = f"{'faster' if slope.value > 0 else 'slower'} than the poll's by {abs(ppm.value):.4g} ppm"
+    words = [finding.says] if finding.says else []
+    agrees: list[bool] = []
+    if rates.grid is not None:
+        agrees.append(height.low <= rates.grid <= height.high)
+        words.append(f"height {'is' if agrees[-1] else 'is not'} the grid of {rates.grid:g}")
+    if rates.rate_ppm is not None:
+        agrees.append(ppm.low <= rates.rate_ppm <= ppm.high)
+        words.append(
+            f"slope {'is' if agrees[-1] else 'is not'} the difference of rates, {rates.rate_ppm:g} ppm"
+        )
+    is_drift = finding.kind == "drifting_grid" or (len(agrees) == 2 and all(agrees))
+    if is_drift:
+        words.append(f"{source} is {beside}")
+    else:
+        words.append(f"were it a grid that drifts, {source} would be {beside}")
+    return replace(finding, kind="drifting_grid" if is_drift else finding.kind, says="; ".join(words))

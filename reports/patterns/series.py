@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A series of values with their times, as it is searched: what cannot be used is left out, and said.
+
+Values that are no numbers are left out, as a distance in time says as much. Times that go back, values that
+are all equal, and too few of them are refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from reports.dependence import Floats
+from reports.errors import ReportError
+
+VALUES_MIN = 200
+"""Fewer tell noise from no pattern."""
+PERIODS_MIN = 4
+"""Of whatever comes again: fewer are chance."""
+SEARCHED = 16_384
+"""Longer series are averaged in blocks to at most so many, where a pattern is longer than a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values that are numbers, in the order of time.
+
+    Attributes:
+        times_s: Shape (n,), not falling, from 0.
+        values: In one unit, shape (n,).
+        remarks: What was left out.
+    """
+
+    times_s: Floats
+    values: Floats
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def step_s(self) -> float:
+        """Return the usual distance of values."""
+        return float(np.median(np.diff(self.times_s)))
+
+    @property
+    def length_s(self) -> float:
+        """Return the time from the first value to the last."""
+        return float(self.times_s[-1] - self.times_s[0])
+
+    def kept(self, which: np.ndarray) -> Series:
+        """Return the values that a mask of shape (n,) keeps."""
+        return Series(self.times_s[which], self.values[which], self.remarks)
+
+    def thinned(self) -> Series:
+        """Return means of blocks that follow each other, SEARCHED at most."""
+        block = -(-len(self.values) // SEARCHED)
+        if block == 1:
+            return self
+        whole = len(self.values) // block * block
+        means = [each[:whole].reshape(-1, block).mean(axis=1) for each in (self.times_s, self.values)]
+        return Series(means[0], means[1], self.remarks)
+
+
+def series_of(times_s: Floats, values: Floats) -> Series:
+    """Return a series that can be searched.
+
+    Args:
+        times_s: Shape (n,).
+        values: In any unit, shape (n,); NaN: missing.
+
+    Raises:
+        ReportError: Times go back or are no numbers, values are all equal, or there are too few.
+    """
+    if len(times_s) != len(values):
+        raise ReportError(f"{len(times_s)} times for {len(values)} values")
+    if not np.isfinite(times_s).all():
+        raise ReportError(f"time of value {int(np.argmin(np.isfinite(times_s))) + 1} is no number")
+    back = np.flatnonzero(np.diff(times_s) < 0)
+    if len(back):
+        at = int(back[0]) + 1
+        raise ReportError(
+            f"time goes back at value {at + 1}: from {times_s[at - 1]:.9g} s to {times_s[at]:.9g} s"
+        )
+    known = np.isfinite(values)
+    remarks = (f"{int((~known).sum())} values are no numbers: left out",) if not known.all() else ()
+    times_s, values = times_s[known], values[known]
+    if len(values) < VALUES_MIN:
+        raise ReportError(
+            f"{len(values)} values are too few for any claim: {VALUES_MIN} at least{_wait(times_s)}"
+        )
+    if np.ptp(values) == 0:
+        raise ReportError("all values are equal: a constant has no pattern, nor noise to hold one against")
+    if times_s[0] == times_s[-1]:
+        raise ReportError("all times are equal: nothing can be said of an order")
+    return Series(times_s - times_s[0], values.astype(np.float64), remarks)
+
+
+def _wait(times_s: Floats) -> str:
+    """Say how long a series of the same distances would take."""
+    if len(times_s) < 2 or times_s[-1] <= times_s[0]:
+        return ""
+    needed_s = (VALUES_MIN - 1) * float(times_s[-1] - times_s[0]) / (len(times_s) - 1)
+    return f"; at this rate that takes {needed_s:.3g} s"
+
+
+def read_csv(path: Path) -> tuple[Floats, Floats]:
+    """Read times in s and values, the first two columns of a CSV file; a first line may name them.
+
+    An empty value, or `nan`, is missing.
+
+    Raises:
+        ReportError: A line has no two columns, or text that is no number.
+    """
+    times: list[float] = []
+    values: list[float] = []
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            for number, row in enumerate(csv.reader(file), start=1):
+                if not row:
+                    continue
+                try:
+                    time_s, value = float(row[0]), float(row[1]) if row[1].strip() else math.nan
+                except (ValueError, IndexError) as error:
+                    if number == 1 and len(row) > 1:
+                        continue
+                    raise ReportError(
+                        f"{path}: line {number}: no time and value: {','.join(row)[:40]!r}"
+                    ) from error
+                times.append(time_s)
+                values.append(value)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ReportError(f"{path}: no CSV file: {error}") from error
+    return np.array(times, np.float64), np.array(values, np.float64)

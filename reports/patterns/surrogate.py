@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often noise alone shows as much: a statistic of surrogate series, their news drawn anew.
+
+In the news of a fitted noise a surrogate series is a permutation of them: it has their tails and no order.
+As rare as a finding has to be, nobody could count it, so the tail is a Gumbel's of the statistic's
+logarithm, by its moments over the surrogates: it decays as a power of the statistic, more slowly than that
+of normal noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from reports.dependence import Floats
+
+SURROGATES = 20
+FIRST = 4
+"""Of them: what does not exceed these is chance."""
+EULER = 0.5772
+
+
+def false_alarms(
+    seen: float, statistic: Callable[[Floats], float], news: Floats, guess: bool = False
+) -> float:
+    """Return how often noise alone reaches a statistic.
+
+    Args:
+        seen: The statistic of the series.
+        statistic: Of news of shape (n,), positive.
+        news: Those of the noise, the pattern in question taken out.
+        guess: Only hold it against the first ones: 0 if it exceeds all of them.
+    """
+    rng = np.random.default_rng(len(news))
+    found = [statistic(rng.permutation(news)) for _ in range(FIRST)]
+    if seen <= max(found):
+        return 1.0
+    if guess:
+        return 0.0
+    found += [statistic(rng.permutation(news)) for _ in range(SURROGATES - FIRST)]
+    logs = np.log1p(found)
+    width = max(float(logs.std(ddof=1)), 1e-3) * math.sqrt(6) / math.pi
+    at = (math.log1p(seen) - (float(logs.mean()) - EULER * width)) / width
+    return float(-np.expm1(-np.exp(-at)))
