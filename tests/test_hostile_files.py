@@ -29,7 +29,6 @@ from reports.clock_sync.log_formats import LOG_READERS
 from reports.clock_sync.mask import load_mask, mask_file, mask_names
 from reports.clock_sync.transports import plain_text
 from reports.control_loops.segments import read_picture_streams
-from reports.daq_replay.emulation import MAGIC, read_series
 from reports.dossier.earlier import SCHEMA as RUNS_SCHEMA
 from reports.dossier.earlier import history_of
 from reports.dossier.gather import named_file
@@ -42,6 +41,7 @@ from reports.rt_baseline.cyclictest import read_cyclictest
 from reports.rt_baseline.evidence import CYCLICTEST
 from reports.timeline.processing.graph_file import read_graph, read_raw
 from reports.timeline.processing.known_filters import filters_here
+from reports.tools.witness_series import MAGIC, read_series
 from resources.tools.capture import read_packets
 from scope.calibration import load_calibration
 from scope.errors import ScopeError

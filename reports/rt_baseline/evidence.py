@@ -8,6 +8,7 @@ A folder a case, `idle` and `beside-LOAD`, each with
     cyclictest.hist    the same histograms as text, --histfile
     cyclictest.ndjson  what it prints: whether /dev/cpu_dma_latency could be set
     witness.ndjson     the answer of the bench's witness, where the bench has one
+    emulation.ndjson   of a guest, when its emulator did not run it (emulator.py)
     load.json          what the load achieved
 """
 
@@ -23,6 +24,7 @@ from reports.record.codec import omit_none
 from reports.record.document import read_document, write_document
 from reports.rt_baseline.capability import NOTHING
 from reports.rt_baseline.cyclictest import Cyclictest, read_cyclictest
+from reports.rt_baseline.emulator import EMULATION, Emulator, read_emulator
 from reports.tools.answers import WitnessResult, last_result, witness_result
 
 SCHEMA = "benchwright.rt_baseline/1"
@@ -72,12 +74,14 @@ class Wakeups:
     Attributes:
         witness: None: the bench has none.
         load: What the load came to; None: there was none.
+        emulator: When the emulator of a guest did not run it, by CPU; None: nobody watched.
     """
 
     facts: WakeupFacts
     run: Cyclictest
     witness: WitnessResult | None
     load: AchievedLoad | None
+    emulator: dict[int, Emulator] | None = None
 
     @property
     def beside(self) -> str:
@@ -107,7 +111,7 @@ def write_facts(folder: Path, facts: WakeupFacts) -> Path:
 
 def evidence_files(folder: Path) -> list[Path]:
     """Return what a record rests on, of a case's folder."""
-    names = WAKEUPS, CYCLICTEST, HISTOGRAM, PRINTED, WITNESS, LOAD_FILE
+    names = WAKEUPS, CYCLICTEST, HISTOGRAM, PRINTED, WITNESS, EMULATION, LOAD_FILE
     return [folder / name for name in names if (folder / name).exists()]
 
 
@@ -138,4 +142,8 @@ def load_wakeups(folder: Path) -> Wakeups:
             )
     place = folder / WITNESS
     witness = witness_result(last_result(place)) if place.exists() else None
-    return Wakeups(facts, run, witness, read_load(folder, facts.load) if facts.load else None)
+    load = read_load(folder, facts.load) if facts.load else None
+    emulator = read_emulator(folder / EMULATION) if (folder / EMULATION).exists() else None
+    if emulator is not None and not {each.cpu for each in run.cpus} <= emulator.keys():
+        raise RecordError(f"{EMULATION}: CPUs {sorted(emulator)} do not have all of {CYCLICTEST}")
+    return Wakeups(facts, run, witness, load, emulator)

@@ -3,8 +3,8 @@
 
 A value over limit + U is a fail where the machine's pauses leave more wake-ups over it than the statistic may
 have there: none of a maximum, of the p99.99 one of ten thousand. Where they leave no more, nobody knows what
-the target itself would have done: inconclusive. A pause never makes a pass. Of a guest nobody watches whether
-its emulator runs it, which no pause of the machine shows: late wake-ups leave it without a verdict.
+the target itself would have done: inconclusive. A pause never makes a pass. Where nobody watched whether the
+emulator of a guest ran it, late wake-ups leave it without a verdict.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _with_pauses(found: Wakeups, statistic: str, above_ns: int, judged: Verdict)
     own = [(each.cpu, one) for each, one in late if one.unexplained > value_of(each, statistic).rests_on]
     if own:
         cpu, one = max(own, key=lambda each: each[1].unexplained)
-        if found.facts.machine == "guest":
+        if found.facts.machine == "guest" and (found.emulator is None or found.witness is None):
             why = f"{judged.reason}; whether its emulator ran it when it was late nobody watched"
             return Verdict("inconclusive", judged.margin, why)
         why = f"{judged.reason}; {_counted(one)} of CPU {cpu} have no pause of the machine as long"

@@ -20,6 +20,7 @@ from hw.open_bench import OpenBench
 from hw.protocols import Node
 from reports.control_loops.load import KnownLoad, read_load
 from reports.errors import ReportError
+from reports.rt_baseline.emulator import keep_emulator
 from reports.rt_baseline.evidence import CYCLICTEST, HISTOGRAM, WITNESS, WakeupFacts, write_facts
 from resources.loads.kinds import load_of
 from resources.loads.load import Load
@@ -40,6 +41,8 @@ ENDING_S = 60.0
 """What cyclictest may take beyond its cycles: to begin, and to write its files."""
 LATE_SHARE = 1.0
 """So much longer than its cycles it may take, of them: a machine that is away half of the time."""
+EMULATOR_WATCHED_S = 3600.0
+"""A guest's emulator is watched up to here: a gigabyte of readings, which are read at once at the end."""
 
 _LATENCY_TARGET = re.compile(r"^# /dev/cpu_dma_latency set to ([0-9]+)us$", re.MULTILINE)
 
@@ -77,9 +80,13 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
     node = bench.node(target.node)
     require_cyclictest(node)
     remote = node.fresh_folder("wakeups")
+    machine = machine_of(bench, target)
+    is_watched = machine == "guest" and asked.within_s <= EMULATOR_WATCHED_S
+    emulated = bench.virtual.emulating_threads(node.name) if is_watched else {}
     with Experiment(bench) as experiment:
         account = bench.virtual.target_account()
-        witness = add_witness(experiment, folder / Path(WITNESS).stem, WITNESS_MAX_MS, target=account)
+        stem = folder / Path(WITNESS).stem
+        witness = add_witness(experiment, stem, WITNESS_MAX_MS, emulated, account)
         load = None
         if asked.load:
             lasts_s = math.ceil(asked.within_s * (1 + LATE_SHARE)) + STARTING_S
@@ -97,6 +104,8 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
         if witness is not None:
             witness.stop()
             experiment.collect(witness, ENDING_S).require_done()
+    if witness is not None and emulated:
+        _keep(folder, [*emulated], asked.interval_us)
     if code:
         raise MeasurementError(
             f"{PROGRAM} on {node.name} {_ended(code)} ({tail(printed.with_suffix('.err'))})"
@@ -112,7 +121,7 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
         asked.cycles,
         asked.histogram_us,
         PRIORITY,
-        machine_of(bench, target),
+        machine,
         stolen,
         max(ticks, stolen),
         int(set_to[1]) if set_to else None,
@@ -120,6 +129,13 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
     )
     write_facts(folder, facts)
     return facts
+
+
+def _keep(folder: Path, threads: list[str], interval_us: int) -> None:
+    try:
+        keep_emulator(folder, threads, interval_us)
+    except ReportError as error:
+        raise MeasurementError(str(error)) from error
 
 
 def require_cyclictest(node: Node) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reports.control_loops.load import LOAD_FILE, KnownLoad
+from reports.rt_baseline.emulator import EMULATION
 from reports.rt_baseline.evidence import CYCLICTEST, HISTOGRAM, PRINTED, WITNESS, WakeupFacts, write_facts
 
 Json = dict[str, Any]
@@ -37,6 +38,7 @@ def write_case(
     stolen_ns: int = 0,
     dropped: int = 0,
     machine: Literal["shared", "guest", "own"] = "shared",
+    emulator: Sequence[tuple[int, int]] | None = None,
     load: KnownLoad | None = None,
     cycles: int = CYCLES,
     overflow: int = 0,
@@ -52,6 +54,8 @@ def write_case(
         stolen_ns: Of each CPU, by its hypervisor's count.
         dropped: Pauses that the witness had no room for.
         machine: See `WakeupFacts`.
+        emulator: CPU, and how long its virtual processor did not run, ns, half a second behind each pause;
+            None: nobody watched.
         load: What was there meanwhile.
         cycles: That were asked for.
         overflow: Wake-ups of each CPU beyond the histogram, of 60 ms, in addition.
@@ -79,6 +83,22 @@ def write_case(
             if values is not None:
                 result[name] = list(values)
         (folder / WITNESS).write_text(json.dumps(result) + "\n")
+    if emulator is not None:
+        lines = [
+            {
+                "cpu": cpu,
+                "period_ns": PERIOD_NS,
+                "readings": 9,
+                "due_tai_ns": [0, 100 * 10**9],
+                "pauses_tai_ns": [
+                    [place * 10**9 + 5 * 10**8, place * 10**9 + 5 * 10**8 + ns]
+                    for place, (at, ns) in enumerate(emulator)
+                    if at == cpu
+                ],
+            }
+            for cpu in found
+        ]
+        (folder / EMULATION).write_text("".join(json.dumps(line) + "\n" for line in lines))
     if load is not None:
         amounts = {"cpu_s": 16.0, "written_bytes": 1e6, "received_bit_s": None, "forks": 160}
         document = {

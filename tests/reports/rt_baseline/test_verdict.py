@@ -26,7 +26,9 @@ LIMIT_US = 1000
 MS = 1_000_000
 
 
-def made(tmp_path: Path, statistic: str, samples: int = CYCLES, **case: Any) -> tuple[RunFolder, Json]:
+def made(
+    tmp_path: Path, statistic: str, samples: int = CYCLES, limit_us: int = LIMIT_US, **case: Any
+) -> tuple[RunFolder, Json]:
     """Return a run, and the record of one case by one requirement of LIMIT_US."""
     run = RunFolder.create(tmp_path / "results", "native", "ci", simulated=True, commit="0" * 40)
     folder = write_case(run.evidence_folder(FOLDER, TARGET) / IDLE, **case)
@@ -35,7 +37,7 @@ def made(tmp_path: Path, statistic: str, samples: int = CYCLES, **case: Any) -> 
         id="RT",
         quantity=WAKEUP_LATENCY,
         statistic=statistic,
-        limit=Limit(LIMIT_US * 1000, None, "a test"),
+        limit=Limit(limit_us * 1000, None, "a test"),
         unit="ns",
         subject=(BESIDE, found.beside),
         samples=samples,
@@ -129,9 +131,48 @@ def test_an_emulator_that_nobody_watches_leaves_no_verdict(tmp_path: Path) -> No
     assert "whether its emulator ran it when it was late nobody watched" in record["reason"]
 
 
+def test_a_guest_that_its_emulator_ran_fails(tmp_path: Path) -> None:
+    """No pause is as long as it is late: what is left is the guest's own."""
+    for number, emulator in enumerate(([], [(1, 2 * MS)], [(0, 9 * MS)])):
+        case: Json = {"cpus": {0: QUIET, 1: late(5000)}, "machine": "guest", "emulator": emulator}
+        assert judged(tmp_path / str(number), MAX, **case)["outcome"] == "fail", emulator
+
+
+def test_a_guest_that_its_emulator_did_not_run_has_no_verdict(tmp_path: Path) -> None:
+    """A pause is enough where it lasted as long as the wake-up is over limit + U, 3.999 ms."""
+    for pause_ns, outcome in ((3_999_000, "inconclusive"), (3_998_999, "fail")):
+        case: Json = {"cpus": {0: late(5000)}, "machine": "guest", "emulator": [(0, pause_ns)]}
+        assert judged(tmp_path / outcome, MAX, **case)["outcome"] == outcome
+
+
+def test_the_same_time_is_lost_once(tmp_path: Path) -> None:
+    """One pause does not explain two wake-ups that are as long as it; two pauses do."""
+    case: Json = {"cpus": {0: late(5000, 5000)}, "machine": "guest"}
+    pauses = [(0, 4 * MS)]
+    once = judged(tmp_path / "once", MAX, **case, pauses=pauses, emulator=[])
+    assert once["outcome"] == "fail"
+    assert "1 of 2 wake-ups over it of CPU 0" in once["reason"]
+    twice = judged(tmp_path / "twice", MAX, **case, pauses=pauses, emulator=[(0, 4 * MS)])
+    assert twice["outcome"] == "inconclusive"
+
+
+def test_several_pauses_count_where_they_lie_in_one_wakeup_of_a_guest(tmp_path: Path) -> None:
+    """Of 3 ms and half a second apart: together they take 6 ms of one that is 504 ms late."""
+    case: Json = {"machine": "guest", "pauses": [(0, 3 * MS)], "emulator": [(0, 3 * MS)]}
+    for number, (limit_us, outcome) in enumerate(((498_500, "inconclusive"), (497_000, "fail"))):
+        record = judged(tmp_path / str(number), MAX, cpus={0: late(504_000)}, limit_us=limit_us, **case)
+        assert record["outcome"] == outcome
+
+
+def test_an_emulator_without_a_witness_beside_it_leaves_no_verdict(tmp_path: Path) -> None:
+    case: Json = {"cpus": {0: late(5000)}, "machine": "guest", "emulator": [], "pauses": None}
+    record = judged(tmp_path, MAX, **case)
+    assert record["outcome"] == "inconclusive"
+
+
 def test_a_guest_may_have_lost_any_cpu(tmp_path: Path) -> None:
     pauses = [(0, 5 * MS)]
-    guest = judged(tmp_path / "guest", MAX, cpus={1: late(5000)}, pauses=pauses, machine="guest")
+    guest = judged(tmp_path / "guest", MAX, cpus={1: late(5000)}, pauses=pauses, machine="guest", emulator=[])
     assert "pauses of the machine may explain it" in guest["reason"]
     own = judged(tmp_path / "own", MAX, cpus={1: late(5000)}, pauses=[(1, 5 * MS)], machine="own")
     assert own["outcome"] == "fail"
