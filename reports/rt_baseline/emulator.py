@@ -33,6 +33,8 @@ from reports.tools.witness_series import SERIES, read_series
 EMULATION = "emulation.ndjson"
 IDLE_SHARE = 0.02
 """A virtual processor that has run less than this of an interval did not run in it."""
+VCPU = "vcpu"
+"""Names of virtual processors' threads begin with it, and end with a number from 0 on."""
 FEWEST = 2
 """Readings that have an interval between them."""
 
@@ -52,13 +54,14 @@ class Emulator:
     pauses: tuple[Pause, ...] = ()
 
 
-def keep_emulator(folder: Path, threads: Sequence[str], interval_us: int) -> None:
+def keep_emulator(folder: Path, threads: Sequence[str], interval_us: int, between_tai_ns: Pause) -> None:
     """Keep the pauses of an emulator of the series that its witness has written, and remove that.
 
     Args:
         folder: Of the case.
-        threads: Names of those that the witness read, in its order: `vcpu0`, …, `main-loop`.
+        threads: Names of those that the witness read, in its order: `vcpu0`, …
         interval_us: From one wake-up of cyclictest to the next.
+        between_tai_ns: Before and after it cyclictest did certainly not run.
 
     Raises:
         RecordError: The series is none, or torn.
@@ -68,16 +71,16 @@ def keep_emulator(folder: Path, threads: Sequence[str], interval_us: int) -> Non
     if records["ran_ns"].shape[1] != len(threads):
         raise RecordError(f"{path.name}: {records['ran_ns'].shape[1]} threads, not {len(threads)}")
     readings = records[records["cpu"] == cpus[0]]
+    begin, end = np.searchsorted(readings["wake_tai_ns"], between_tai_ns)
+    readings = readings[begin:end]
     if len(readings) < FEWEST:
-        raise RecordError(f"{path.name}: {len(readings)} readings")
+        raise RecordError(f"{path.name}: {len(readings)} readings while cyclictest ran")
     lines: list[dict[str, Any]] = []
     for place, name in enumerate(threads):
-        if not name.startswith("vcpu"):
-            continue
         found = emulator_of(readings["wake_tai_ns"], readings["ran_ns"][:, place], interval_us * 1000)
         lines.append(
             {
-                "cpu": int(name.removeprefix("vcpu")),
+                "cpu": int(name.removeprefix(VCPU)),
                 "period_ns": period_ns,
                 "readings": len(readings),
                 "due_tai_ns": [*found.due],

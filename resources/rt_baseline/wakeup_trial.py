@@ -6,6 +6,7 @@ The bench's witness watches its machine all the while. Nothing goes to the targe
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -20,8 +21,9 @@ from hw.open_bench import OpenBench
 from hw.protocols import Node
 from reports.control_loops.load import KnownLoad, read_load
 from reports.errors import ReportError
-from reports.rt_baseline.emulator import keep_emulator
+from reports.rt_baseline.emulator import VCPU, keep_emulator
 from reports.rt_baseline.evidence import CYCLICTEST, HISTOGRAM, WITNESS, WakeupFacts, write_facts
+from reports.units import NS_PER_S
 from resources.loads.kinds import load_of
 from resources.loads.load import Load
 from resources.realtime_ethernet.trials import stolen_and_all_ticks
@@ -82,7 +84,9 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
     remote = node.fresh_folder("wakeups")
     machine = machine_of(bench, target)
     is_watched = machine == "guest" and asked.within_s <= EMULATOR_WATCHED_S
-    emulated = bench.virtual.emulating_threads(node.name) if is_watched else {}
+    threads = bench.virtual.emulating_threads(node.name) if is_watched else {}
+    # Each is read at each wake-up of the witness, which goes before the emulator: no more than needed.
+    emulated = {name: tid for name, tid in threads.items() if name.startswith(VCPU)}
     with Experiment(bench) as experiment:
         account = bench.virtual.target_account()
         stem = folder / Path(WITNESS).stem
@@ -93,9 +97,11 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
             load = Load(bench, load_of(asked.load, node.name, lasts_s, {}), folder)
             load.start(experiment)
         before = _ticks(node)
+        began_ns = time.time_ns()
         job = experiment.start(node.name, cyclictest_words(asked, remote), folder / PROGRAM)
         silence(bench, time.monotonic() + asked.within_s, [node.name])
         code = job.wait(asked.within_s * LATE_SHARE + ENDING_S)
+        ended_ns = time.time_ns()
         printed = job.fetch()
         after = _ticks(node)
         if load is not None:
@@ -105,7 +111,7 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
             witness.stop()
             experiment.collect(witness, ENDING_S).require_done()
     if witness is not None and emulated:
-        _keep(folder, [*emulated], asked.interval_us)
+        _keep(folder, [*emulated], asked.interval_us, (began_ns, ended_ns))
     if code:
         raise MeasurementError(
             f"{PROGRAM} on {node.name} {_ended(code)} ({tail(printed.with_suffix('.err'))})"
@@ -131,10 +137,12 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
     return facts
 
 
-def _keep(folder: Path, threads: list[str], interval_us: int) -> None:
+def _keep(folder: Path, threads: list[str], interval_us: int, between_utc_ns: tuple[int, int]) -> None:
     try:
-        keep_emulator(folder, threads, interval_us)
-    except ReportError as error:
+        ready = json.loads((folder / WITNESS).read_text("utf-8").splitlines()[0])
+        began_ns, ended_ns = (each + ready["tai_utc_s"] * NS_PER_S for each in between_utc_ns)
+        keep_emulator(folder, threads, interval_us, (began_ns, ended_ns))
+    except (ReportError, ValueError, LookupError, TypeError) as error:
         raise MeasurementError(str(error)) from error
 
 

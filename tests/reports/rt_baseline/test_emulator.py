@@ -21,6 +21,7 @@ PERIOD_US = 250
 RAN_US = 60
 """Of an idle guest in each period: it wakes up once."""
 AWAKE = [RAN_US] * 20
+ALL = 0, 10**18
 BEFORE_US = (len(AWAKE)) * PERIOD_US
 
 
@@ -61,11 +62,12 @@ def test_what_is_too_short_to_have_run_is_idle() -> None:
     assert pauses([250, 250, 5, 5, 250]) == []
 
 
-def series(path: Path, ran_us: Sequence[int]) -> None:
-    """Write a series of two CPUs and two threads: the virtual processor, and a main loop that always runs."""
-    head = b"BWCAP1\n\0" + struct.pack("<IIq4i", 2, 2, PERIOD_US * US, 0, 1, 4711, 4712)
+def series(path: Path, ran_us: Sequence[int], threads: int = 2) -> None:
+    """Write a series of two CPUs and virtual processors, of which all but the first always run."""
+    head = b"BWCAP1\n\0" + struct.pack(f"<IIq2i{threads}i", 2, threads, PERIOD_US * US, 0, 1, *range(threads))
+    others = [PERIOD_US * US] * (threads - 1)
     records = b"".join(
-        struct.pack("<qiiii", number * PERIOD_US * US, 5, cpu, 0 if cpu else ran * US, 9)
+        struct.pack(f"<qii{threads}i", number * PERIOD_US * US, 5, cpu, 0 if cpu else ran * US, *others)
         for number, ran in enumerate(ran_us)
         for cpu in (0, 1)
     )
@@ -75,7 +77,7 @@ def series(path: Path, ran_us: Sequence[int]) -> None:
 def test_the_pauses_of_a_series_are_kept_and_the_rest_goes(tmp_path: Path) -> None:
     write_case(tmp_path, {0: {15: 40_000}}, machine="guest")
     series(tmp_path / SERIES, [*AWAKE, 60, 250, 60, 0, 0, 0, 200, 250, *AWAKE])
-    keep_emulator(tmp_path, ["vcpu0", "main-loop"], 200)
+    keep_emulator(tmp_path, ["vcpu0", "vcpu1"], 200, ALL)
     assert not (tmp_path / SERIES).exists()
     found = load_wakeups(tmp_path).emulator
     assert found is not None
@@ -83,10 +85,19 @@ def test_the_pauses_of_a_series_are_kept_and_the_rest_goes(tmp_path: Path) -> No
     assert found[0].pauses[-1] == ((BEFORE_US + 310) * US, (BEFORE_US + 1300) * US)
 
 
+def test_what_was_before_and_after_cyclictest_is_left_out(tmp_path: Path) -> None:
+    series(tmp_path / SERIES, [*AWAKE, 0, 0, *AWAKE, 0, 0, *AWAKE])
+    keep_emulator(tmp_path, ["vcpu0", "vcpu1"], 200, (BEFORE_US * US + 2 * PERIOD_US * US, 10**18))
+    assert len(read_emulator(tmp_path / EMULATION)[0].pauses) == 1
+    series(tmp_path / SERIES, AWAKE)
+    with pytest.raises(RecordError, match="1 readings while cyclictest ran"):
+        keep_emulator(tmp_path, ["vcpu0", "vcpu1"], 200, (0, PERIOD_US * US))
+
+
 def test_threads_that_nobody_read_are_an_error(tmp_path: Path) -> None:
     series(tmp_path / SERIES, [250, 250])
     with pytest.raises(RecordError, match="2 threads, not 3"):
-        keep_emulator(tmp_path, ["vcpu0", "vcpu1", "main-loop"], 200)
+        keep_emulator(tmp_path, ["vcpu0", "vcpu1", "vcpu2"], 200, ALL)
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,23 @@ from hw.errors import CapabilityError, ConfigError, MeasurementError
 from hw.fields import Fields
 from hw.open_bench import OpenBench
 from reports.rt_baseline.capability import WAKEUP_LATENCY
-from reports.rt_baseline.evidence import CYCLICTEST, HISTOGRAM, load_wakeups
+from reports.rt_baseline.evidence import CYCLICTEST, HISTOGRAM, WITNESS, load_wakeups
+from reports.tools.answers import last_result
+from reports.tools.witness_series import SERIES
+from reports.units import NS_PER_S
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 from resources.rt_baseline.settings import TIMES, baseline_times, checked_interval_us
-from resources.rt_baseline.wakeup_trial import AskedWakeups, cyclictest_words, machine_of, measure_wakeups
+from resources.rt_baseline.wakeup_trial import (
+    BOOT_ID,
+    AskedWakeups,
+    cyclictest_words,
+    machine_of,
+    measure_wakeups,
+)
 from tests.fake_bench import FakeBench
 from tests.reports.rt_baseline.sample import CYCLES, write_case
+from tests.reports.rt_baseline.test_emulator import AWAKE, series
 
 STAT = "cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 100 0 100 800 0 0 0 0 0 0\n"
 TARGET: Any = SimpleNamespace(node="board", kind="linux")
@@ -31,9 +41,11 @@ ASKED = AskedWakeups(200, CYCLES, 50_000)
 class TargetBench(FakeBench):
     """A bench of a target that is a machine of its own, without a witness."""
 
-    def __init__(self, help_text: str = "--json=FILENAME", exit_code: int = 0) -> None:
+    def __init__(
+        self, help_text: str = "--json=FILENAME", exit_code: int = 0, lines: Sequence[object] = ()
+    ) -> None:
         spec = SimpleNamespace(witness=None, virtual=None)
-        super().__init__(spec, answer=self._says, lines=(), exit_code=exit_code)
+        super().__init__(spec, answer=self._says, lines=lines, exit_code=exit_code)
         self.help_text = help_text
         self.virtual = SimpleNamespace(target_account=lambda: None)
 
@@ -90,6 +102,34 @@ def test_its_files_are_the_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found.facts.machine == "own"
     assert found.facts.latency_target_us is None
     assert found.run.cpus[0].max_us == 120
+
+
+def test_the_witness_reads_what_the_processors_of_a_guest_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the emulator's main loop: each thread costs at each wake-up, above the emulator."""
+    made = write_case(tmp_path / "made", {0: {15: CYCLES}})
+    answers = [{"type": "ready", "tai_utc_s": 37}, last_result(made / WITNESS)]
+    boots = {"switch": "one", "board": "two"}
+    bench = TargetBench(lines=answers)
+    bench.spec = SimpleNamespace(
+        witness=SimpleNamespace(node="switch", cpus=[0], threshold_us=100), virtual="net"
+    )
+    bench.virtual.emulating_threads = lambda _: {"vcpu0": 4711, "main-loop": 4710}
+    says = bench.answer
+    bench.answer = lambda node, argv: (0, boots[node], "") if argv[-1] == BOOT_ID else says(node, argv)
+    for name in (CYCLICTEST, HISTOGRAM):
+        bench.node("board").there[f"/fresh/wakeups/{name}"] = (made / name).read_bytes()
+    (tmp_path / "case").mkdir()
+    series(tmp_path / "case" / SERIES, [*AWAKE, 0, 0, 0, *AWAKE], threads=1)
+    utc_ns = iter((-37 * NS_PER_S, 10**17))
+    monkeypatch.setattr("resources.rt_baseline.wakeup_trial.time.time_ns", lambda: next(utc_ns))
+    found = load_wakeups(measured(bench, tmp_path / "case", monkeypatch))
+    words = next(job.argv for job in bench.jobs if "witness" in job.argv)
+    assert words[words.index("--thread") + 1] == "4711"
+    assert found.facts.machine == "guest"
+    assert found.emulator is not None
+    assert len(found.emulator[0].pauses) == 1
 
 
 @pytest.mark.parametrize("help_text", ["", "cyclictest V 1.0\n--histogram"])
