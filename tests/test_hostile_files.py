@@ -38,6 +38,7 @@ from reports.errors import ReportError
 from reports.paths.datagrams import read_datagrams
 from reports.paths.transits import transits
 from reports.rt_baseline.cyclictest import read_cyclictest
+from reports.rt_baseline.emulator import EMULATION, read_emulator
 from reports.rt_baseline.evidence import CYCLICTEST
 from reports.timeline.processing.graph_file import read_graph, read_raw
 from reports.timeline.processing.known_filters import filters_here
@@ -184,6 +185,10 @@ KINDS: dict[str, Kind] = {
     "witness-series": Kind(_series, read_series),
     "cyclictest": Kind(
         lambda folder: (write_case(folder / "case") / CYCLICTEST).read_bytes(), read_cyclictest
+    ),
+    "emulator": Kind(
+        lambda folder: (write_case(folder / "case", emulator=[(1, 9), (1, 7)]) / EMULATION).read_bytes(),
+        read_emulator,
     ),
     "graph": Kind(lambda _: WHOLE.encode(), _graph),
 }

@@ -53,6 +53,11 @@ class Emulator:
     due: Pause
     pauses: tuple[Pause, ...] = ()
 
+    @property
+    def longest_ns(self) -> int:
+        """Return how long the longest pause lasted; 0: there is none."""
+        return max((end - start for start, end in self.pauses), default=0)
+
 
 def keep_emulator(folder: Path, threads: Sequence[str], interval_us: int, between_tai_ns: Pause) -> None:
     """Keep the pauses of an emulator of the series that its witness has written, and remove that.

@@ -49,3 +49,15 @@ def test_a_case_without_a_figure_says_why(tmp_path: Path) -> None:
 
 def test_nothing_measured_has_no_section(tmp_path: Path) -> None:
     assert gather_baseline(TargetData(tmp_path, target=TARGET)) is None
+
+
+def test_page_says_how_long_the_emulator_of_a_guest_was_away(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    folder = run.evidence_folder(FOLDER, TARGET)
+    emulator = [(0, 54_000_000), (0, 3_000_000)]
+    write_case(folder / IDLE, {0: QUIET}, machine="guest", emulator=emulator)
+    run.update(target={TARGET: {"hostname": TARGET}})
+    run.close()
+    words = words_of(page_with(run.path, "rt-baseline")).replace("\u202f", " ")
+    assert "Beside nothing the emulator did not run CPU 0, where cyclictest was due, 2 times" in words
+    assert "at most for 54.00 ms" in words
