@@ -47,9 +47,16 @@ class TargetBench(FakeBench):
         spec = SimpleNamespace(witness=None, virtual=None)
         super().__init__(spec, answer=self._says, lines=lines, exit_code=exit_code)
         self.help_text = help_text
-        self.virtual = SimpleNamespace(target_account=lambda: None)
+        self.boots: dict[str, str] = {}
+        self.threads: dict[str, int] = {}
+        self.virtual = SimpleNamespace(target_account=lambda: None, emulating_threads=self._emulating)
 
-    def _says(self, _node: str, argv: Sequence[str]) -> tuple[int, str, str]:
+    def _emulating(self, _node: str) -> dict[str, int]:
+        return self.threads
+
+    def _says(self, node: str, argv: Sequence[str]) -> tuple[int, str, str]:
+        if argv[-1] == BOOT_ID and node in self.boots:
+            return 0, self.boots[node], ""
         return (0, STAT, "") if argv[0] == "cat" else (0, self.help_text, "")
 
 
@@ -110,14 +117,12 @@ def test_the_witness_reads_what_the_processors_of_a_guest_run(
     """Not the emulator's main loop: each thread costs at each wake-up, above the emulator."""
     made = write_case(tmp_path / "made", {0: {15: CYCLES}})
     answers = [{"type": "ready", "tai_utc_s": 37}, last_result(made / WITNESS)]
-    boots = {"switch": "one", "board": "two"}
     bench = TargetBench(lines=answers)
     bench.spec = SimpleNamespace(
         witness=SimpleNamespace(node="switch", cpus=[0], threshold_us=100), virtual="net"
     )
-    bench.virtual.emulating_threads = lambda _: {"vcpu0": 4711, "main-loop": 4710}
-    says = bench.answer
-    bench.answer = lambda node, argv: (0, boots[node], "") if argv[-1] == BOOT_ID else says(node, argv)
+    bench.boots = {"switch": "one", "board": "two"}
+    bench.threads = {"vcpu0": 4711, "main-loop": 4710}
     for name in (CYCLICTEST, HISTOGRAM):
         bench.node("board").there[f"/fresh/wakeups/{name}"] = (made / name).read_bytes()
     (tmp_path / "case").mkdir()
