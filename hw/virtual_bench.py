@@ -118,8 +118,10 @@ class LocalVirtualBench:
         """Return the power driver of a guest; None: a real machine, or a part of this one."""
         if name not in self._bench.labgrid_targets:
             return None
-        power = power_driver(self._environment.get_target(name))
-        return power if isinstance(power, virtual_guest.VirtualGuestDriver) else None
+        target = self._environment.get_target(name)
+        # Of a board the power driver is its strategy, which has the guest's below it.
+        drivers = [power_driver(target), *getattr(target, "drivers", ())]
+        return next((each for each in drivers if isinstance(each, virtual_guest.VirtualGuestDriver)), None)
 
     def _place(self, name: str, vcpu_cpus: list[int], vcpu_priority: int) -> None:
         guest = virtual_guest.guest_of(self._environment.get_target(name))

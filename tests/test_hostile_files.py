@@ -29,7 +29,6 @@ from reports.clock_sync.log_formats import LOG_READERS
 from reports.clock_sync.mask import load_mask, mask_file, mask_names
 from reports.clock_sync.transports import plain_text
 from reports.control_loops.segments import read_picture_streams
-from reports.daq_replay.emulation import MAGIC, read_series
 from reports.dossier.earlier import SCHEMA as RUNS_SCHEMA
 from reports.dossier.earlier import history_of
 from reports.dossier.gather import named_file
@@ -38,8 +37,12 @@ from reports.dossier.waivers import read_waivers
 from reports.errors import ReportError
 from reports.paths.datagrams import read_datagrams
 from reports.paths.transits import transits
+from reports.rt_baseline.cyclictest import read_cyclictest
+from reports.rt_baseline.emulator import EMULATION, read_emulator
+from reports.rt_baseline.evidence import CYCLICTEST
 from reports.timeline.processing.graph_file import read_graph, read_raw
 from reports.timeline.processing.known_filters import filters_here
+from reports.tools.witness_series import MAGIC, read_series
 from resources.tools.capture import read_packets
 from scope.calibration import load_calibration
 from scope.errors import ScopeError
@@ -51,6 +54,7 @@ from tests.reports.clock_sync.test_logs import STRIPCHART, poll
 from tests.reports.control_loops.picture_capture import Wire
 from tests.reports.dossier.test_waivers import HEAD, ONE
 from tests.reports.hostile import damaged
+from tests.reports.rt_baseline.sample import write_case
 from tests.reports.timeline.processing.test_graph_file import WHOLE
 from tests.scope.test_calibration import CABLE, SKEW, write
 
@@ -179,6 +183,13 @@ KINDS: dict[str, Kind] = {
     "path-capture": Kind(_packets, _matched),
     "picture-capture": Kind(_picture_packets, read_picture_streams),
     "witness-series": Kind(_series, read_series),
+    "cyclictest": Kind(
+        lambda folder: (write_case(folder / "case") / CYCLICTEST).read_bytes(), read_cyclictest
+    ),
+    "emulator": Kind(
+        lambda folder: (write_case(folder / "case", emulator=[(1, 9), (1, 7)]) / EMULATION).read_bytes(),
+        read_emulator,
+    ),
     "graph": Kind(lambda _: WHOLE.encode(), _graph),
 }
 

@@ -33,12 +33,10 @@ from reports.daq_replay.verdict import ReplayResults, witness_time
 from reports.errors import RecordError
 from reports.record.json_text import load_json
 from reports.tools.answers import WitnessResult, last_result, witness_result
+from reports.tools.witness_series import SERIES, read_series
 
 TARGET_WITNESS = "witness-target.ndjson"
 EMULATION = "emulation.ndjson"
-SERIES = "witness.series"
-MAGIC = b"BWCAP1\n\0"
-THREADS_MAX = 4096
 IDLE_SHARE = 0.1
 """A virtual processor that has run less than this of an interval did not run in it."""
 
@@ -56,32 +54,6 @@ class Emulation:
         default_factory=dict[tuple[int, int], tuple[Ran, ...]]
     )
     pauses: tuple[tuple[int, int], ...] = ()
-
-
-def read_series(path: Path) -> tuple[list[int], int, Any]:
-    """Return the CPUs, the interval in ns and the records of a witness's series.
-
-    Returns:
-        Records are a structured array of shape (n,): wake_tai_ns, late_ns, cpu, ran_ns of shape (threads,).
-
-    Raises:
-        RecordError: It is none, or torn.
-    """
-    data = path.read_bytes()
-    if data[:8] != MAGIC or len(data) < 24:
-        raise RecordError(f"{path.name}: no series of a witness")
-    cpus, threads = (int(number) for number in np.frombuffer(data, "<u4", 2, 8))
-    period_ns = int(np.frombuffer(data, "<i8", 1, 16)[0])
-    if max(cpus, threads) > THREADS_MAX:
-        raise RecordError(f"{path.name}: {cpus} CPUs and {threads} threads; at most {THREADS_MAX}")
-    begin = 24 + 4 * (cpus + threads)
-    form = np.dtype(
-        [("wake_tai_ns", "<i8"), ("late_ns", "<i4"), ("cpu", "<i4"), ("ran_ns", "<i4", (threads,))]
-    )
-    if len(data) < begin or (len(data) - begin) % form.itemsize:
-        raise RecordError(f"{path.name}: torn after {len(data)} bytes")
-    numbers = np.frombuffer(data, "<i4", cpus, 24)
-    return [int(cpu) for cpu in numbers], period_ns, np.frombuffer(data, form, offset=begin)
 
 
 def keep_emulation(folder: Path, replay: ReplayResults) -> None:

@@ -19,6 +19,7 @@ LIBRARY = re.compile(r"^@library\(.*?\)\nclass (\w+)", re.MULTILINE | re.DOTALL)
 ARGUMENTS_OF_LIBRARIES = {
     "ClockReadLatencyLibrary": "::requirements.toml",
     "RealtimeEthernetLibrary": "::requirements.toml",
+    "RtBaselineLibrary": "::requirements.toml",
     "SoftwareLatencyLibrary": "::requirements.toml",
     "ClockSyncLibrary": "::requirements.toml",
     "ControlLoopsCameraLibrary": "::requirements.toml",

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from hw.bench import BenchSpec, load_bench
-from hw.drivers.virtual_guest import PAGE_FILE
+from hw.drivers.virtual_guest import PAGE_FILE, VirtualGuestDriver
 from hw.errors import CapabilityError
 from hw.labgrid_file import open_labgrid
 from hw.virtual_bench import LocalVirtualBench
@@ -83,3 +83,15 @@ def test_what_is_no_guest_is_left_alone(name: str) -> None:
     virtual.take_back_way(name)
     with pytest.raises(CapabilityError, match=f"{name}: no guest of this machine"):
         virtual.pause(name, 0.0)
+
+
+def test_the_guest_of_a_board_is_found_below_its_strategy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its power is the strategy's: the emulator was looked for there alone, and nobody watched a board's."""
+    emulator = SimpleNamespace(emulating_threads=lambda: {"vcpu0": 4711, "main-loop": 4710})
+    monkeypatch.setattr(VirtualGuestDriver, "qemu", emulator)
+    virtual = LocalVirtualBench(SPEC, open_labgrid(SPEC, tmp_path), tmp_path, ())
+    for name in (TARGET, "embedded"):
+        assert virtual.emulating_threads(name) == {"vcpu0": 4711, "main-loop": 4710}
+    assert virtual.emulating_threads("linux") == {}

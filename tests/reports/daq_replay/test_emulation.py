@@ -13,12 +13,10 @@ import pytest
 
 from reports.daq_replay.emulation import (
     EMULATION,
-    SERIES,
     TARGET_WITNESS,
     keep_emulation,
     pauses_of,
     read_emulation,
-    read_series,
 )
 from reports.daq_replay.evidence import load_replay
 from reports.daq_replay.late_message_plots import figure_late_messages
@@ -26,6 +24,7 @@ from reports.daq_replay.late_messages import AROUND_NS, latest_messages
 from reports.daq_replay.verdict import StreamRequirement, judge_latency, witness_time
 from reports.errors import RecordError
 from reports.record.measurement import Limit
+from reports.tools.witness_series import SERIES, read_series
 from tests.reports.sample_run import DURATION_MS, START_TAI_NS, Disturbance, write_evidence
 
 MS = 1_000_000
