@@ -27,7 +27,7 @@ from hw.open_bench import OpenBench
 from hw.session import open_bench
 from reports.causes.suspects import Finding, suspects
 from reports.control_loops.ring import load_ring
-from reports.control_loops.ring_suspects import late_messages, recorded_activities, ring_stays
+from reports.control_loops.ring_suspects import due_ns, late_messages, recorded_activities, ring_stays
 from resources.control_loops.ring_trial import RingMessages, measure_ring
 
 FOLDER = RESULTS / "causes"
@@ -45,7 +45,8 @@ BARS = {
 def judged(folder: Path, without: Sequence[str] = ()) -> Finding | None:
     """Return who had the time of late messages, without activities of those names; None: none is late."""
     ring = load_ring(folder)
-    late = late_messages(ring.whole_own_ns)
+    due = due_ns(ring)
+    late = late_messages(ring.whole.received.tai_ns - due)
     if not late.is_late.any():
         return None
     activities, unrecorded = recorded_activities(ring, folder)
@@ -53,7 +54,7 @@ def judged(folder: Path, without: Sequence[str] = ()) -> Finding | None:
         [each for each in activities if not each.name.startswith(tuple(without))] if without else activities
     )
     lost = {ring.facts.ends[0].node: unrecorded}
-    return suspects(late.excess_ns, late.is_late, ring_stays(ring), kept, unrecorded=lost)
+    return suspects(late.excess_ns, late.is_late, ring_stays(ring, due), kept, unrecorded=lost)
 
 
 def one(

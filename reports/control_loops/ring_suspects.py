@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who had the time of a ring's late messages: what the target's kernel recorded, on the timeline.
 
-A message is at the target while it leaves and while it comes back: on the first hop and on the last one. The
+A message is at the target from when it was due until it has left, and while it comes back: on the first hop
+and on the last one. A source that is held up writes late, which the whole of the ring does not show. The
 kernel's events go by the target's TAI, which the exchanges of its clock bring to the timeline.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,10 @@ LATE_SCATTER = 10
 """A message is late that is above the median by so many times the median distance from it."""
 
 
+ON_TIME = 0.1
+"""Of the messages at least so many are written when they are due."""
+
+
 @dataclass(frozen=True, eq=False)
 class Late:
     """Which messages are late, and by how much.
@@ -46,9 +51,28 @@ class Late:
     is_late: Flags
 
 
-def late_messages(whole_ns: Times) -> Late:
-    """Return which messages are late, of the whole by one counter in ns, shape (n,)."""
-    took = whole_ns.astype(np.float64)
+def due_ns(ring: Ring) -> Times:
+    """Return when each message of the whole was due on the timeline, shape (n,), when it was written at most.
+
+    The source writes one an interval by its own clock: its rate is that of both halves' medians, and who is on
+    time is early.
+    """
+    number, sent_ns = ring.whole.number, ring.whole.sent.tai_ns
+    nominal_ns = (number - number[0]) * (ring.facts.interval_us * 1000)
+    behind = (sent_ns - sent_ns[0] - nominal_ns).astype(np.float64)
+    half = len(number) // 2
+    (at, early), (later, late) = (
+        (float(np.median(nominal_ns[part])), float(np.median(behind[part])))
+        for part in (slice(half), slice(half, None))
+    )
+    behind -= nominal_ns * (late - early) / (later - at)
+    lag_ns = np.rint(behind - np.quantile(behind, ON_TIME)).astype(np.int64)
+    return sent_ns - np.maximum(lag_ns, 0)
+
+
+def late_messages(took_ns: Times) -> Late:
+    """Return which messages are late, of what each took in ns, shape (n,)."""
+    took = took_ns.astype(np.float64)
     level = float(np.median(took))
     scatter = float(np.median(np.abs(took - level)))
     return Late(took - level, took - level > max(LATE_MIN_NS, LATE_SCATTER * scatter))
@@ -64,18 +88,20 @@ def ring_suspects(ring: Ring, folder: Path) -> Finding | None:
     Raises:
         RecordError: The kernel was not recorded, or its recording cannot be read.
     """
-    late = late_messages(ring.whole_own_ns)
+    due = due_ns(ring)
+    late = late_messages(ring.whole.received.tai_ns - due)
     if not late.is_late.any():
         return None
     target = ring.facts.ends[0].node
     activities, unrecorded = recorded_activities(ring, folder)
     lost = {target: unrecorded}
-    return suspects(late.excess_ns, late.is_late, ring_stays(ring), activities, unrecorded=lost)
+    return suspects(late.excess_ns, late.is_late, ring_stays(ring, due), activities, unrecorded=lost)
 
 
-def ring_stays(ring: Ring) -> list[Stay]:
-    """Return where each message of the whole is: at the target on the first hop and on the last one."""
-    return [_stay(ring, leg) for leg in (ring.hops[0], ring.hops[-1])]
+def ring_stays(ring: Ring, due: Times) -> list[Stay]:
+    """Return where each message of the whole is: at the target until it has left, and on the last hop."""
+    first, last = _stay(ring, ring.hops[0]), _stay(ring, ring.hops[-1])
+    return [replace(first, begin_ns=np.minimum(due, first.begin_ns)), last]
 
 
 def recorded_activities(ring: Ring, folder: Path) -> tuple[list[Activity], tuple[Times, Times]]:

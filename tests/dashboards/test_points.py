@@ -107,6 +107,7 @@ def test_tags_are_those_that_are_documented(tmp_path: Path) -> None:
             AxisValue("leg", "to the target"),
             AxisValue("stretch", "whole"),
             AxisValue("size", "64 B"),
+            AxisValue("beside", "idle"),
         ),
     )
     run = make_run(tmp_path, [record(subject=subject)])

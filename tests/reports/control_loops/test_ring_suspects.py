@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -139,3 +140,17 @@ def test_page_says_who_had_the_time(folder: Path, tmp_path_factory: pytest.TempP
     said = f"100 % of what late messages take longer, in {COUNT // EACH - 1} groups, had thread nobody-knows"
     assert said in words
     assert "Who was active on the target while late messages were there" in words
+
+
+def test_a_source_that_is_held_up_writes_late(measured: Ring) -> None:
+    """Three messages 30, 25 and 20 ms late, by a clock that is 40 ppm off: due is when others say."""
+    sent = measured.whole.sent
+    number = measured.whole.number
+    drifts = (number * INTERVAL_NS * 40e-6).astype(np.int64)
+    held_up = np.zeros_like(number)
+    held_up[100:103] = 30_000_000, 25_000_000, 20_000_000
+    moved = replace(sent, tai_ns=sent.tai_ns + drifts + held_up)
+    ring = replace(measured, whole=replace(measured.whole, sent=moved))
+    off = moved.tai_ns - suspects.due_ns(ring)
+    assert np.abs(off - held_up).max() <= 1000
+    assert off.min() >= 0
