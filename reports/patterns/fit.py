@@ -22,8 +22,8 @@ Shape = Callable[[Floats], Floats | None]
 """Of parameters to a pattern of height 1, shape (n,); None: no such pattern."""
 
 CLIMB_STEPS = 100
-CHAIN_STEPS = 700
-SETTLE_STEPS = 250
+CHAIN_STEPS = 2000
+SETTLE_STEPS = 400
 
 
 class Height(NamedTuple):

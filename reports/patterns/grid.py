@@ -27,7 +27,6 @@ LINES_MIN = 0.8
 """Widths that the differences reach, nearly one: else there is one line, and no grid."""
 FINER = 4
 ROUNDS = 4
-SHIFTS = 50
 
 
 class Lines(NamedTuple):
@@ -126,7 +125,7 @@ def drifts(series: Series, lines: Lines, drift: Drift) -> bool:
     return abs(drift.slope) * series.length_s >= PERIODS_MIN * lines.width
 
 
-def _fitted(series: Series, width: float, slope: float) -> tuple[Floats, Floats, Floats] | None:
+def fitted(series: Series, width: float, slope: float) -> tuple[Floats, Floats, Floats] | None:
     """Return width, slope and offset by least squares of values on their lines, deviations, and the lines.
 
     Offset and lines are about the middle of the series.
@@ -166,10 +165,10 @@ def _fitted(series: Series, width: float, slope: float) -> tuple[Floats, Floats,
 
 def grid_finding(series: Series, lines: Lines) -> Finding | None:
     """Return width and offset of a grid that stays; series: all else taken out."""
-    fitted = _fitted(series, lines.width, 0.0)
-    if fitted is None:
+    solved = fitted(series, lines.width, 0.0)
+    if solved is None:
         return None
-    (width, _, _), (width_off, _, _), lines_of = fitted
+    (width, _, _), (width_off, _, _), lines_of = solved
     off_lines = series.values - width * lines_of
     offset = float(off_lines.mean())
     whole = offset // width
@@ -187,24 +186,15 @@ def grid_finding(series: Series, lines: Lines) -> Finding | None:
     )
 
 
-def drifting_finding(series: Series, lines: Lines, drift: Drift) -> tuple[Finding, Floats] | None:
-    """Return width, period and slope of a grid that drifts, and its ramps, shape (n,)."""
-    fitted = _fitted(series, lines.width, drift.slope)
-    if fitted is None:
+def drifting_finding(series: Series, lines: Lines, drift: Drift) -> Finding | None:
+    """Return width, period and slope of a grid that drifts; series: all else taken out."""
+    solved = fitted(series, lines.width, drift.slope)
+    if solved is None:
         return None
-    (width, slope, offset), (width_off, slope_off, _), _ = fitted
+    (width, slope, _), (width_off, slope_off, _), _ = solved
     period_s = float(width / abs(slope))
     relative = math.hypot(width_off / width, slope_off / slope)
-    line = (slope * (series.times_s - series.times_s.mean()) + offset) / width
-    # Where a line ends, and the next one takes its place, is where the values scatter least.
-    sawteeth = [line + shift - np.floor(line + shift) for shift in np.arange(SHIFTS) / SHIFTS]
-    sawtooth = min(
-        sawteeth,
-        key=lambda each: float(
-            np.abs(series.values - width * each - np.median(series.values - width * each)).mean()
-        ),
-    )
-    finding = Finding(
+    return Finding(
         "drifting_grid",
         {
             "width": Parameter.about(float(width), float(width_off), "value"),
@@ -214,7 +204,6 @@ def drifting_finding(series: Series, lines: Lines, drift: Drift) -> tuple[Findin
         lines.false_alarms,
         "ramps as high as the grid is wide: a grid whose two clocks differ in rate",
     )
-    return finding, width * sawtooth
 
 
 def sharpness(values: Floats, width: float) -> float:

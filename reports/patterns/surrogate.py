@@ -17,6 +17,9 @@ import numpy as np
 from reports.dependence import Floats
 
 SURROGATES = 20
+MORE = 60
+SURE, UNSURE = 1e-7, 0.02
+"""Between them more surrogates decide: the width of so few is known to a sixth."""
 FIRST = 4
 """Of them: what does not exceed these is chance."""
 EULER = 0.5772
@@ -40,6 +43,14 @@ def false_alarms(
     if guess:
         return 0.0
     found += [statistic(rng.permutation(news)) for _ in range(SURROGATES - FIRST)]
+    chance = _tail(seen, found)
+    if chance < SURE or chance > UNSURE:
+        return chance
+    return _tail(seen, found + [statistic(rng.permutation(news)) for _ in range(MORE)])
+
+
+def _tail(seen: float, found: list[float]) -> float:
+    """Return how often a Gumbel's logarithm by the moments of those found reaches a statistic."""
     logs = np.log1p(found)
     width = max(float(logs.std(ddof=1)), 1e-3) * math.sqrt(6) / math.pi
     at = (math.log1p(seen) - (float(logs.mean()) - EULER * width)) / width

@@ -24,12 +24,14 @@ FAR = 5.0
 COURSE_SHARE = 0.2
 """Of a series, at most."""
 JUMPS_MIN = 12
-FIRST_SHARE = 0.12
-"""Of a series: jumps within it are a warm-up's."""
 ALIKE = 0.6
 """Of the jumps: as high as the levels differ, to a third."""
-STEPS = 1500
-SETTLE = 600
+TAIL = 6.0
+"""Of Student's t, by which values lie about a level."""
+RARE = 1e-3
+"""Of the densest: a value at neither level."""
+STEPS = 6000
+SETTLE = 1000
 
 
 class TwoLevels(NamedTuple):
@@ -45,7 +47,6 @@ def find_two_levels(series: Series) -> TwoLevels | None:
     differences = np.abs(np.diff(values))
     scatter = scale_of(np.diff(values))
     jumps = (differences > FAR * scatter).astype(np.float64)
-    jumps[: round(FIRST_SHARE * len(jumps))] = 0.0
     if jumps.sum() < JUMPS_MIN:
         return None
     width = max(8, round(COURSE_SHARE * len(jumps)))
@@ -74,47 +75,57 @@ def find_two_levels(series: Series) -> TwoLevels | None:
     if np.mean(np.abs(heights - abs(height)) < abs(height) / 3) < ALIKE:
         return None
     near = slice(max(0, first - around), min(len(values), last + around))
-    drawn = _chain(
-        times_s[near],
-        values[near],
-        np.array([times_s[first], times_s[last] - times_s[first], before, height]),
-    )
-    start, course, base, height = np.median(drawn, axis=0)
-    ends = drawn[:, 0] + drawn[:, 1]
     # From one value to the next no noise has wandered far.
     alike = heights[np.abs(heights - abs(height)) < abs(height) / 3]
     deviation = float(alike.std(ddof=1)) / math.sqrt(len(alike))
+    height = math.copysign(float(alike.mean()), height)
+    to_old, to_new = _nearness(values[near], before, height)
+    start = np.array([times_s[first], times_s[last] - times_s[first]])
+    drawn = change_chain(times_s[near], to_old, to_new, start)
+    begin_s, course_s = np.median(drawn, axis=0)
     parameters = {
-        name: Parameter.of_draws(each, unit)
-        for name, each, unit in (("start", drawn[:, 0], "s"), ("end", ends, "s"))
+        name: Parameter.of_draws(each, "s")
+        for name, each in (("start", drawn[:, 0]), ("end", drawn.sum(axis=1)))
     }
-    parameters["height"] = Parameter.about(math.copysign(float(alike.mean()), height), deviation, "value")
-    is_new = (times_s > start + course) | (
-        (times_s > start) & (np.abs(values - base - height) < np.abs(values - base))
-    )
+    parameters["height"] = Parameter.about(height, deviation, "value")
+    is_new = times_s > begin_s + course_s
+    inside_it = np.flatnonzero((times_s[near] > begin_s) & (times_s[near] <= begin_s + course_s))
+    is_new[near.start + inside_it] = to_new[inside_it] > to_old[inside_it]
     return TwoLevels(Finding("two_levels", parameters, chance), height * is_new)
 
 
-def _chain(times_s: Floats, values: Floats, start: Floats) -> Floats:
-    """Return draws of begin, course, first level and height, shape (draws, 4)."""
+def _nearness(values: Floats, before: float, height: float) -> tuple[Floats, Floats]:
+    """Return the densities of values at the old level and at the new one, each by the values' scatter."""
+    off = np.stack((values - before, values - before - height))
+    scatter = max(scale_of(off[np.argmin(np.abs(off), axis=0), np.arange(len(values))]), 1e-6 * abs(height))
+    densities = (1 + (off / scatter) ** 2 / TAIL) ** (-(TAIL + 1) / 2)
+    return densities[0], densities[1]
+
+
+def change_chain(times_s: Floats, to_old: Floats, to_new: Floats, start: Floats) -> Floats:
+    """Return draws of when a change begins and how long it takes, shape (draws, 2).
+
+    Args:
+        times_s: Shape (n,).
+        to_old: Density of each value at the old level, shape (n,).
+        to_new: The same at the new one.
+        start: Begin and length, about.
+    """
     rng = np.random.default_rng(5)
-    nearest = np.minimum(np.abs(values - start[2]), np.abs(values - start[2] - start[3]))
-    scatter = max(1.4826 * float(np.median(nearest)), 1e-6 * abs(start[3]))
+    step_s = float(np.median(np.diff(times_s)))
+    widths = np.full(2, start[1] / 10 + step_s)
+    to_old, to_new = to_old + RARE, to_new + RARE
+    by = to_new - to_old
 
     def chance(of: Floats) -> float:
-        begin_s, course_s, base, height = of
-        if course_s <= 0 or begin_s < times_s[0] or begin_s + course_s > times_s[-1]:
+        if of[1] <= 0 or of[0] < times_s[0] or of[0] + of[1] > times_s[-1]:
             return -math.inf
-        share = np.clip((times_s - begin_s) / course_s, 0, 1)
-        densities = [(1 + ((values - level) / scatter) ** 2 / 6) ** -3.5 for level in (base, base + height)]
-        return float(np.log((1 - share) * densities[0] + share * densities[1] + 1e-6).sum())
+        return float(np.log(to_old + np.clip((times_s - of[0]) / of[1], 0, 1) * by).sum())
 
     now, was = start, chance(start)
-    step_s = float(np.median(np.diff(times_s)))
-    widths = np.array([start[1] / 20 + step_s, start[1] / 20 + step_s, scatter / 15, scatter / 15])
     draws: list[Floats] = []
     for step in range(STEPS):
-        tried = now + widths * rng.standard_normal(4) * math.exp(rng.uniform(-2, 0.7))
+        tried = now + widths * rng.standard_normal(2) * math.exp(rng.uniform(-2, 0.7))
         found = chance(tried)
         accepted = math.log(rng.random() + 1e-300) < found - was
         if accepted:
