@@ -13,7 +13,7 @@ from reports.dependence import Floats
 from reports.patterns.finding import Finding, Parameter
 from reports.patterns.fit import Fit
 from reports.patterns.level import find_level
-from reports.patterns.noise import fit_noise
+from reports.patterns.noise import fit_noise, without_slow
 from reports.patterns.series import Series
 from reports.patterns.two_levels import change_chain
 
@@ -35,8 +35,12 @@ def find_change_of_lines(times_s: Floats, lines: NDArray[np.int64], width: Param
     """
     if np.ptp(lines) == 0:
         return None
-    numbers = lines.astype(np.float64)
-    level = find_level(Series(times_s, numbers), Fit(numbers, fit_noise(numbers)))
+    # Spread over a line's width, as scales by the median of whole numbers are 0.
+    numbers = lines + np.random.default_rng(6).uniform(-0.5, 0.5, len(lines))
+    series = Series(times_s, numbers)
+    level = find_level(series, Fit(numbers, fit_noise(without_slow(numbers))), guess=True)
+    if level is not None:
+        level = find_level(series, Fit(numbers, fit_noise(numbers - level.pattern)))
     if level is None:
         return None
     begin_s, course_s = (float(each) for each in level.start)
