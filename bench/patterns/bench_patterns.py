@@ -159,16 +159,26 @@ def _has(each: Outcome, kind: str) -> bool:
 
 
 def peer_figures(drawn: Sequence[tuple[Scene, Drawn]]) -> dict[str, float]:
-    """Return what a periodogram and ruptures find, at 2 % of clean series with a finding."""
-    clean = [made for scene, made in drawn if not scene.kinds]
-    threshold = float(np.quantile([periodogram_peak(made)[0] for made in clean], 1 - CLEAN_SHARE))
-    penalty = float(np.quantile([breaks(made)[0] for made in clean], 1 - CLEAN_SHARE))
+    """Return what a periodogram and ruptures find, at 2 % of clean series of each noise with a finding.
+
+    Who uses them knows the noise of his series, so each noise has its own threshold.
+    """
+    clean = {
+        noise: [made for scene, made in drawn if not scene.kinds and made.noise == noise] for noise in NOISES
+    }
+    thresholds = {
+        noise: [
+            float(np.quantile([statistic(made)[0] for made in of], 1 - CLEAN_SHARE))
+            for statistic in (periodogram_peak, breaks)
+        ]
+        for noise, of in clean.items()
+    }
     found: dict[str, dict[str, list[bool]]] = {peer: {kind: [] for kind in KINDS} for peer in _PEERS}
     for scene, made in drawn:
         if scene.kinds and scene.size == PAPER:
             for peer, answers in (
-                ("periodogram", periodogram_found(made, threshold)),
-                ("ruptures", ruptures_found(made, penalty)),
+                ("periodogram", periodogram_found(made, thresholds[scene.noise][0])),
+                ("ruptures", ruptures_found(made, thresholds[scene.noise][1])),
             ):
                 for kind, answer in answers.items():
                     found[peer][kind].append(answer)

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from reports.dependence import Floats
+from reports.patterns.drifting_grid import drifting_finding
 from reports.patterns.finding import Finding
 from reports.patterns.fit import Fit
 from reports.patterns.gap import Gaps, find_gaps
 from reports.patterns.grid import (
     Drift,
     Lines,
-    drifting_finding,
     drifts,
     find_drift,
     find_lines,
@@ -37,7 +37,7 @@ from reports.patterns.ramp import Ramp, find_ramp, ramp_finding
 from reports.patterns.recovery import find_recovery
 from reports.patterns.series import Series
 from reports.patterns.two_levels import find_two_levels
-from reports.patterns.unfolded import Unfolded, unfolded, without_wraps
+from reports.patterns.unfolded import Unfolded, unfolded
 from reports.patterns.warm_up import find_warm_up, news_both_ways
 
 SHAPES_MAX = 4
@@ -75,6 +75,7 @@ def detect(series: Series) -> Detection:
         findings.append(outliers.finding)
         series = series.kept(~outliers.mask)
     state = _without_first(series, gaps)
+    raw = state
     if (two := find_two_levels(state.series)) is not None:
         state = state.less(two.pattern)
     lines = find_lines(state.full.values)
@@ -83,12 +84,20 @@ def detect(series: Series) -> Detection:
         state, two = on_lines, None
     if state.first is not None:
         findings.append(state.first)
-    if two is not None:
-        findings.append(_later(two.finding, state.shift_s))
     found, left = _shapes(state)
+    if two is not None:
+        if found:
+            # What was found beside it, as a ramp, has moved its levels.
+            now = Series(state.series.times_s, left + two.pattern)
+            two = find_two_levels(now) or two
+            state = raw.less(two.pattern)
+            found, left = _shapes(state)
+        findings.append(_later(two.finding, state.shift_s))
     findings += found
     if lines is not None:
-        findings += _grid_findings(state, lines, left, any(each.kind in CHANGES for each in findings))
+        findings += _grid_findings(
+            state, state.lines or lines, left, any(each.kind in CHANGES for each in findings)
+        )
     return Detection(tuple(findings), series.remarks)
 
 
@@ -101,7 +110,7 @@ class _State(NamedTuple):
         first: The warm-up that was cut.
         shift_s: Its length.
         on: Lines of the full values, and what the grid has added to them; None: no grid that could be undone.
-        drift: How its lines move.
+        drift: How its lines move; lines: their width, once that is known better.
     """
 
     full: Series
@@ -111,6 +120,7 @@ class _State(NamedTuple):
     shift_s: float
     on: Unfolded | None = None
     drift: Drift | None = None
+    lines: Lines | None = None
 
     def less(self, pattern: Floats) -> _State:
         """Return it without a pattern of the thinned series, shape (n,)."""
@@ -164,13 +174,15 @@ def _on_lines(state: _State, whole: Series, gaps: Gaps | None, lines: Lines) -> 
         recovery = find_recovery(whole, fit, gaps, guess=True)
         if recovery is not None:
             known = known + recovery.pattern
+            solved = fitted(Series(whole.times_s, whole.values - known), width, slope) or solved
+            width, slope = (float(each) for each in solved[0][:2])
     on = unfolded(whole.times_s, whole.values - known, width, slope)
     if on is None:
         return None
     flat = _without_first(Series(whole.times_s, whole.values - on.grid, whole.remarks), gaps)
     kept = slice(len(whole.values) - len(flat.full.values), None)
     on = Unfolded(on.lines[kept], on.grid[kept])
-    return flat._replace(on=on, drift=Drift(slope, drift.together))
+    return flat._replace(on=on, drift=Drift(slope, drift.together), lines=lines._replace(width=width))
 
 
 def _sawtooth(series: Series, width: float, slope: float) -> Floats:
@@ -215,21 +227,28 @@ def _grid_findings(state: _State, lines: Lines, left: Floats, has_change: bool) 
         stands = grid_finding(Series(full.times_s, values), lines)
         return [] if stands is None else [stands]
     tested = Series(full.times_s, values + state.on.grid)
+    numbers = state.on.lines
     if not state.drift.slope:
-        grid = grid_finding(tested, lines)
+        grid = grid_finding(tested, lines, numbers)
+        counted = numbers
     else:
-        grid = drifting_finding(tested, lines, state.drift)
-    if grid is None:
-        return []
-    if state.is_thinned or has_change:
+        drifting = drifting_finding(tested, lines, state.drift, numbers)
+        if drifting is None:
+            return []
+        grid, counted = drifting
+    if grid is None or state.is_thinned or has_change:
+        return [] if grid is None else [grid]
+    change = find_change_of_lines(full.times_s, counted, grid.parameters["width"])
+    if change is None:
         return [grid]
-    lines_of = state.on.lines
     if state.drift.slope:
-        lines_of = without_wraps(
-            full.times_s, lines_of, 1 / grid.parameters["period"].value * np.sign(state.drift.slope)
-        )
-    change = find_change_of_lines(full.times_s, lines_of, grid.parameters["width"])
-    return [grid] if change is None else [grid, _later(change, state.shift_s)]
+        # Its lines are counted anew without the change, which may have been taken for a wrap.
+        middle_s = (change.parameters["start"].value + change.parameters["end"].value) / 2
+        by = round(change.parameters["height"].value / lines.width) * (full.times_s > middle_s)
+        tested = Series(full.times_s, tested.values - lines.width * by)
+        again = drifting_finding(tested, lines, state.drift, numbers - by)
+        grid = again.finding if again else grid
+    return [grid, _later(change, state.shift_s)]
 
 
 def _guessed(series: Series, gaps: Gaps | None) -> list[Ramp | Level]:

@@ -42,14 +42,14 @@ class Ramp(NamedTuple):
 
 
 def shape_of(times_s: Floats) -> Shape:
-    """Return ramps that rise by 1, about 0, by period and first jump."""
+    """Return ramps that rise by 1 from 0, by period and first jump."""
     length_s = float(times_s[-1])
 
     def shape(of: Floats) -> Floats | None:
         if not 0 < of[0] <= length_s / PERIODS_MIN * 1.05:
             return None
         turns = (times_s - of[1]) / of[0]
-        return turns - np.floor(turns) - 0.5
+        return turns - np.floor(turns)
 
     return shape
 
@@ -81,7 +81,7 @@ def find_ramp(series: Series, fit: Fit, guess: bool = False) -> Ramp | None:
         if group:
             of = np.array(group)
             turns = (times_s - of[:, 1:]) / of[:, :1]
-            white = fit.whitened(turns - np.floor(turns) - 0.5)
+            white = fit.whitened(turns - np.floor(turns))
             gains = (white @ fit.news) ** 2 / np.maximum((white**2).sum(axis=1), 1e-300)
             best = of[int(np.argmax(gains))]
             climbed = climb(

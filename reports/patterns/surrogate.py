@@ -26,7 +26,11 @@ EULER = 0.5772
 
 
 def false_alarms(
-    seen: float, statistic: Callable[[Floats], float], news: Floats, guess: bool = False
+    seen: float,
+    statistic: Callable[[Floats], float],
+    news: Floats,
+    guess: bool = False,
+    logarithm: bool = True,
 ) -> float:
     """Return how often noise alone reaches a statistic.
 
@@ -35,23 +39,25 @@ def false_alarms(
         statistic: Of news of shape (n,), positive.
         news: Those of the noise, the pattern in question taken out.
         guess: Only hold it against the first ones: 0 if it exceeds all of them.
+        logarithm: The tail is that of its logarithm; else its own, for what no tail of the news enlarges.
     """
     rng = np.random.default_rng(len(news))
+    grown = np.log1p if logarithm else np.asarray
     found = [statistic(rng.permutation(news)) for _ in range(FIRST)]
     if seen <= max(found):
         return 1.0
     if guess:
         return 0.0
     found += [statistic(rng.permutation(news)) for _ in range(SURROGATES - FIRST)]
-    chance = _tail(seen, found)
+    chance = _tail(grown(seen), grown(found))
     if chance < SURE or chance > UNSURE:
         return chance
-    return _tail(seen, found + [statistic(rng.permutation(news)) for _ in range(MORE)])
+    found += [statistic(rng.permutation(news)) for _ in range(MORE)]
+    return _tail(grown(seen), grown(found))
 
 
-def _tail(seen: float, found: list[float]) -> float:
-    """Return how often a Gumbel's logarithm by the moments of those found reaches a statistic."""
-    logs = np.log1p(found)
-    width = max(float(logs.std(ddof=1)), 1e-3) * math.sqrt(6) / math.pi
-    at = (math.log1p(seen) - (float(logs.mean()) - EULER * width)) / width
+def _tail(seen: Floats, found: Floats) -> float:
+    """Return how often a Gumbel's statistic by the moments of those found reaches one."""
+    width = max(float(found.std(ddof=1)), 1e-3) * math.sqrt(6) / math.pi
+    at = (float(seen) - (float(found.mean()) - EULER * width)) / width
     return float(-np.expm1(-np.exp(-at)))

@@ -19,7 +19,6 @@ from reports.dependence import Floats
 
 AROUND = 31
 """Values whose mean tells where a line is."""
-SHIFTS = 50
 TOGETHER_MIN = 0.4
 """Length of that mean, 0 .. 1, in half of all places: below it nobody knows the line of a value."""
 
@@ -58,18 +57,3 @@ def unfolded(times_s: Floats, values: Floats, width: float, slope: float) -> Unf
     path = np.unwrap(np.angle(mean)) / (2 * np.pi) + np.median(turns)
     lines = np.rint(turns - path).astype(np.int64)
     return Unfolded(lines, width * lines + drifted)
-
-
-def without_wraps(times_s: Floats, lines: NDArray[np.int64], turns_per_s: float) -> NDArray[np.int64]:
-    """Return the numbers of lines that drift, counted from the line on which a value lies that did not wait.
-
-    Where the next line takes its place is where the numbers scatter least.
-
-    Args:
-        times_s: Shape (n,).
-        lines: As above, shape (n,).
-        turns_per_s: Slope by width.
-    """
-    turns = turns_per_s * (times_s - times_s.mean())
-    shifted = (lines + np.floor(turns + shift).astype(np.int64) for shift in np.arange(SHIFTS) / SHIFTS)
-    return min(shifted, key=lambda each: float(each.var()))

@@ -63,7 +63,7 @@ def find_warm_up(series: Series, news: Floats) -> Finding | None:
     rest = float(sizes[count:].mean())
     if any(float(part.mean()) < LARGER * rest for part in np.array_split(sizes[:count], PARTS)):
         return None
-    chance = false_alarms(_score(sizes), _score, sizes[count:])
+    chance = false_alarms(_score(sizes), _score, sizes[count:], logarithm=False)
     if chance > CHANCE:
         return None
     chances = chances / max(_spread(sizes[:count]), _spread(sizes[count:]))
@@ -95,9 +95,9 @@ def _ends(sizes: Floats) -> tuple[np.ndarray, Floats]:
 
 
 def _score(sizes: Floats) -> float:
-    """Return by how much the ranks of some first part are above others, squared, by their variance."""
+    """Return by how much the ranks of some first part are above others, by their deviation."""
     count = len(sizes)
     ranks = middle_ranks(sizes) / count - 0.5
     ends = np.arange(PART_MIN, count - count // 4)
     sums = np.cumsum(ranks)[ends - 1]
-    return float(np.max(np.maximum(sums, 0) ** 2 * count / (ends * (count - ends))) * 12) + 1e-9
+    return float(np.max(np.maximum(sums, 0) * np.sqrt(12 * count / (ends * (count - ends)))))
