@@ -60,7 +60,8 @@ def find_change_of_lines(times_s: Floats, lines: NDArray[np.int64], width: Param
     step_s = float(np.median(np.diff(times_s)))
     start = np.array([begin_s, max(course_s, step_s)])
     drawn = change_chain(times_s, usual[lines - least], usual[lines - by - least], start)
-    kind = "two_levels" if float(np.median(drawn[:, 1])) > AT_ONCE_STEPS * step_s else "level_change"
+    least_s = float(np.quantile(drawn[:, 1], 0.025))
+    kind = "two_levels" if least_s > AT_ONCE_STEPS * step_s else "level_change"
     height = sorted((by * width.low, by * width.high))
     parameters = {
         "start": Parameter.of_draws(drawn[:, 0], "s"),

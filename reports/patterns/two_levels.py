@@ -134,7 +134,8 @@ def _refined(
 def _nearness(off: Floats, height: float) -> tuple[Floats, Floats]:
     """Return densities at the old level and at the new one of values by how far they are from the old."""
     both = np.stack((off, off - height))
-    scatter = max(scale_of(np.where(np.abs(both[0]) < np.abs(both[1]), *both)), 1e-6 * abs(height))
+    nearest: Floats = np.where(np.abs(both[0]) < np.abs(both[1]), both[0], both[1])
+    scatter = max(scale_of(nearest), 1e-6 * abs(height))
     densities = (1 + (both / scatter) ** 2 / TAIL) ** (-(TAIL + 1) / 2)
     return densities[0], densities[1]
 
