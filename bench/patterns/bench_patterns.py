@@ -157,8 +157,8 @@ def figures_of(outcomes: Sequence[Outcome]) -> dict[str, float]:
         figures[f"inside_{kind}"] = share([hit for pair in pairs_of for hit in hits(*pair)])
         figures[f"inside_off_{kind}"] = abs(figures[f"inside_{kind}"] - INSIDE)
         errors = [period_error(*pair) for pair in pairs_of]
-        if errors and any(errors):
-            figures[f"period_off_{kind}"] = max(errors)
+        if kind in PERIODIC:
+            figures[f"period_off_{kind}"] = max(errors, default=float("nan"))
             figures[f"period_off_2_percent_{kind}"] = share([error > 0.02 for error in errors])
     for noise in NOISES:
         clean = [each for each in outcomes if not each.truth and each.scene.noise == noise]
