@@ -42,22 +42,22 @@ def false_alarms(
         logarithm: The tail is that of its logarithm; else its own, for what no tail of the news enlarges.
     """
     rng = np.random.default_rng(len(news))
-    grown = np.log1p if logarithm else np.asarray
     found = [statistic(rng.permutation(news)) for _ in range(FIRST)]
     if seen <= max(found):
         return 1.0
     if guess:
         return 0.0
     found += [statistic(rng.permutation(news)) for _ in range(SURROGATES - FIRST)]
-    chance = _tail(grown(seen), grown(found))
+    chance = _tail(seen, found, logarithm)
     if chance < SURE or chance > UNSURE:
         return chance
     found += [statistic(rng.permutation(news)) for _ in range(MORE)]
-    return _tail(grown(seen), grown(found))
+    return _tail(seen, found, logarithm)
 
 
-def _tail(seen: Floats, found: Floats) -> float:
-    """Return how often a Gumbel's statistic by the moments of those found reaches one."""
-    width = max(float(found.std(ddof=1)), 1e-3) * math.sqrt(6) / math.pi
-    at = (float(seen) - (float(found.mean()) - EULER * width)) / width
+def _tail(seen: float, found: list[float], logarithm: bool) -> float:
+    """Return how often a Gumbel's statistic, or its logarithm, reaches one, by the moments of those found."""
+    drawn: Floats = np.log1p(found).astype(np.float64) if logarithm else np.array(found, np.float64)
+    width = max(float(drawn.std(ddof=1)), 1e-3) * math.sqrt(6) / math.pi
+    at = ((math.log1p(seen) if logarithm else seen) - (float(drawn.mean()) - EULER * width)) / width
     return float(-np.expm1(-np.exp(-at)))

@@ -134,7 +134,7 @@ def _refined(
 def _nearness(off: Floats, height: float) -> tuple[Floats, Floats]:
     """Return densities at the old level and at the new one of values by how far they are from the old."""
     both = np.stack((off, off - height))
-    nearest: Floats = np.where(np.abs(both[0]) < np.abs(both[1]), both[0], both[1])
+    nearest = off - height * (np.abs(both[1]) < np.abs(both[0]))
     scatter = max(scale_of(nearest), 1e-6 * abs(height))
     densities = (1 + (both / scatter) ** 2 / TAIL) ** (-(TAIL + 1) / 2)
     return densities[0], densities[1]

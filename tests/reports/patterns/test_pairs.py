@@ -39,9 +39,9 @@ def test_both_of_a_pair_are_found(kinds: tuple[str, ...], noise: str, seed: int)
 
 def test_values_less_their_lines_follow_a_level_that_moves() -> None:
     rng = np.random.default_rng(3)
-    times_s = np.arange(2000) * 0.1
+    times_s = np.arange(2000, dtype=np.float64) * 0.1
     level = 4 * np.clip((times_s - 80) / 20, 0, 1) + rng.normal(0, 0.3, 2000)
-    values = level + 5 * rng.choice(3, 2000)
+    values = np.asarray(level + 5 * rng.choice(3, 2000), np.float64)
     found = unfolded(times_s, values, 5.0, 0.0)
     assert found is not None
     left = values - found.grid - level
@@ -50,7 +50,7 @@ def test_values_less_their_lines_follow_a_level_that_moves() -> None:
 
 def test_lines_that_nobody_can_tell_are_none() -> None:
     rng = np.random.default_rng(3)
-    assert unfolded(np.arange(2000) * 0.1, rng.normal(0, 5, 2000), 5.0, 0.0) is None
+    assert unfolded(np.arange(2000, dtype=np.float64) * 0.1, rng.normal(0, 5, 2000), 5.0, 0.0) is None
 
 
 WIDTH = Parameter(5.0, 4.99, 5.01, "value")
@@ -59,9 +59,9 @@ WIDTH = Parameter(5.0, 4.99, 5.01, "value")
 @pytest.mark.parametrize(("by", "course_s", "kind"), [(1, 20.0, "two_levels"), (-2, 0.01, "level_change")])
 def test_a_change_by_whole_widths_is_in_the_numbers_of_lines(by: int, course_s: float, kind: str) -> None:
     rng = np.random.default_rng(5)
-    times_s = np.arange(3000) * 0.1
+    times_s = np.arange(3000, dtype=np.float64) * 0.1
     share = np.clip((times_s - 140) / course_s, 0, 1)
-    lines = rng.choice(3, 3000, p=(0.7, 0.2, 0.1)) + by * (rng.random(3000) < share)
+    lines = (rng.choice(3, 3000, p=(0.7, 0.2, 0.1)) + by * (rng.random(3000) < share)).astype(np.int64)
     found = find_change_of_lines(times_s, lines, WIDTH)
     assert found is not None
     assert found.kind == kind
@@ -73,8 +73,8 @@ def test_more_lines_are_no_change_of_level() -> None:
     """The mean changes by one width, but values come to lie on other lines."""
     rng = np.random.default_rng(5)
     late = np.arange(3000) > 1500
-    lines = np.where(late, rng.choice(3, 3000, p=(0.5, 0.0, 0.5)), 0)
-    assert find_change_of_lines(np.arange(3000) * 0.1, lines, WIDTH) is None
+    lines = np.where(late, rng.choice(3, 3000, p=(0.5, 0.0, 0.5)), 0).astype(np.int64)
+    assert find_change_of_lines(np.arange(3000, dtype=np.float64) * 0.1, lines, WIDTH) is None
 
 
 def test_white_noise_has_no_memory_that_cancels() -> None:
