@@ -4,7 +4,7 @@
 Neither names a kind. Both get the benefit of the doubt: a periodogram has found a pattern if its peak is at
 the true period or a whole part of it, and one without a period if there is a peak at all; ruptures if a
 break is where the pattern begins or ends, or, of one with a period, if the breaks' usual distance is that
-period. The threshold of each is that at which 2 % of series of noise alone have a finding.
+period. The threshold of each is that at which 2 % of series of the same noise alone have a finding.
 """
 
 from __future__ import annotations

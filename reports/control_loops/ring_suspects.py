@@ -52,10 +52,10 @@ class Late:
 
 
 def due_ns(ring: Ring) -> Times:
-    """Return when each message of the whole was due on the timeline, shape (n,), when it was written at most.
+    """Return when each message of the whole was due on the timeline, shape (n,): not after its writing.
 
-    The source writes one an interval by its own clock: its rate is that of both halves' medians, and who is on
-    time is early.
+    The source writes one an interval by its own clock, whose rate is that of the medians of both halves; who
+    is on time is early.
     """
     number, sent_ns = ring.whole.number, ring.whole.sent.tai_ns
     nominal_ns = (number - number[0]) * (ring.facts.interval_us * 1000)

@@ -9,32 +9,36 @@ out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from reports.dependence import Floats
+from reports.patterns.drifting_grid import drifting_finding
 from reports.patterns.finding import Finding
 from reports.patterns.fit import Fit
 from reports.patterns.gap import Gaps, find_gaps
 from reports.patterns.grid import (
     Drift,
     Lines,
-    drifting_finding,
     drifts,
     find_drift,
     find_lines,
+    fitted,
     grid_finding,
     sharpness,
 )
 from reports.patterns.level import Level, find_level, level_finding
+from reports.patterns.lines_shared import find_change_of_lines
 from reports.patterns.noise import fit_noise, without_slow
 from reports.patterns.outlier import find_outliers, same_period
 from reports.patterns.ramp import Ramp, find_ramp, ramp_finding
 from reports.patterns.recovery import find_recovery
 from reports.patterns.series import Series
 from reports.patterns.two_levels import find_two_levels
-from reports.patterns.warm_up import find_warm_up
+from reports.patterns.unfolded import Unfolded, unfolded
+from reports.patterns.warm_up import find_warm_up, news_both_ways
 
 SHAPES_MAX = 4
 """Ramps and changes of level of one series, together."""
@@ -42,6 +46,7 @@ REFITS = 2
 """Of the noise without a pattern."""
 GAIN_MIN = 12.0
 """Of the log-likelihood, by tails as of Laplace's, with the noise fitted with and without the pattern."""
+CHANGES = ("level_change", "two_levels")
 SHARPER = 1.1
 """A ramp beside a grid leaves its lines sharper by so much than one drift of all lines does."""
 
@@ -69,45 +74,128 @@ def detect(series: Series) -> Detection:
     if outliers is not None:
         findings.append(outliers.finding)
         series = series.kept(~outliers.mask)
-    full, series = series, series.thinned()
-    two = find_two_levels(series)
+    state = _without_first(series, gaps)
+    raw = state
+    if (two := find_two_levels(state.series)) is not None:
+        state = state.less(two.pattern)
+    lines = find_lines(state.full.values)
+    on_lines = None if lines is None else _on_lines(state, series, gaps, lines)
+    if on_lines is not None:
+        state, two = on_lines, None
+    if state.first is not None:
+        findings.append(state.first)
+    found, left = _shapes(state)
     if two is not None:
-        findings.append(two.finding)
-        series = Series(series.times_s, series.values - two.pattern, series.remarks)
-        if len(full.values) == len(series.values):
-            full = series
-    settled = fit_noise(series.values[len(series.values) // 2 :])
-    first = find_warm_up(series, Fit(series.values, settled, after_gaps(series)).news)
-    if first is not None:
-        findings.append(first)
-        end_s = first.parameters["end"].high
-        series = series.kept(series.times_s > end_s)
-        full = full.kept(full.times_s > end_s)
-        shift_s = float(series.times_s[0])
-        series = Series(series.times_s - shift_s, series.values, series.remarks)
-        full = Series(full.times_s - float(full.times_s[0]), full.values, full.remarks)
-        if gaps is not None:
-            gaps = Gaps(gaps.finding, gaps.ends_s - shift_s)
-    else:
-        shift_s = 0.0
-    findings += _shapes(full, series, gaps, shift_s)
+        if found:
+            # What was found beside it, as a ramp, has moved its levels.
+            now = Series(state.series.times_s, left + two.pattern)
+            two = find_two_levels(now) or two
+            state = raw.less(two.pattern)
+            found, left = _shapes(state)
+        findings.append(_later(two.finding, state.shift_s))
+    findings += found
+    if lines is not None:
+        findings += _grid_findings(
+            state, state.lines or lines, left, any(each.kind in CHANGES for each in findings)
+        )
     return Detection(tuple(findings), series.remarks)
 
 
-def _shapes(full: Series, series: Series, gaps: Gaps | None, shift_s: float) -> list[Finding]:
+class _State(NamedTuple):
+    """What is searched: the part after a warm-up, its times from 0.
+
+    Attributes:
+        full: All values; series: the same, thinned where they are many.
+        gaps: Their ends by these times.
+        first: The warm-up that was cut.
+        shift_s: Its length.
+        on: Lines of the full values, and what the grid has added to them; None: no grid that could be undone.
+        drift: How its lines move; lines: their width, once that is known better.
+    """
+
+    full: Series
+    series: Series
+    gaps: Gaps | None
+    first: Finding | None
+    shift_s: float
+    on: Unfolded | None = None
+    drift: Drift | None = None
+    lines: Lines | None = None
+
+    def less(self, pattern: Floats) -> _State:
+        """Return it without a pattern of the thinned series, shape (n,)."""
+        of_all = np.interp(self.full.times_s, self.series.times_s, pattern) if self.is_thinned else pattern
+        full = Series(self.full.times_s, self.full.values - of_all, self.full.remarks)
+        return self._replace(full=full, series=full.thinned())
+
+    @property
+    def is_thinned(self) -> bool:
+        """Tell whether it is searched as medians of blocks."""
+        return len(self.full.values) > len(self.series.values)
+
+
+def _without_first(full: Series, gaps: Gaps | None) -> _State:
+    """Return what follows the warm-up, or all where there is none."""
+    series = full.thinned()
+    settled = fit_noise(series.values[len(series.values) // 2 :])
+    first = find_warm_up(series, news_both_ways(series.values, settled, after_gaps(series)))
+    if first is None:
+        return _State(full, series, gaps, None, 0.0)
+    full = full.kept(full.times_s > first.parameters["end"].high)
+    shift_s = float(full.times_s[0])
+    full = Series(full.times_s - shift_s, full.values, full.remarks)
+    if gaps is not None:
+        gaps = Gaps(gaps.finding, gaps.ends_s - shift_s)
+    return _State(full, full.thinned(), gaps, first, shift_s)
+
+
+def _on_lines(state: _State, whole: Series, gaps: Gaps | None, lines: Lines) -> _State | None:
+    """Return the whole series less its grid, its warm-up looked for anew; None: its lines are not told apart.
+
+    Ramps beside a grid, and what follows gaps, are taken out while lines are told, by what they seem to be.
+    """
+    drift = find_drift(state.full, lines.width)
+    known = np.zeros(len(state.full.values))
+    if not drifts(state.full, lines, drift):
+        drift = Drift(0.0, drift.together)
+    elif not state.is_thinned and (ramp := _ramp_beside(state.full, lines, drift)) is not None:
+        known, drift = known + ramp.pattern, Drift(0.0, drift.together)
+    solved = fitted(Series(state.full.times_s, state.full.values - known), lines.width, drift.slope)
+    if solved is None:
+        return None
+    width, slope = (float(each) for each in solved[0][:2])
+    # The same of the whole series: a ramp's pattern goes on before the first value.
+    missing = len(whole.values) - len(known)
+    known = np.concatenate((np.zeros(missing), known))
+    if gaps is not None and not state.is_thinned:
+        drifted = _sawtooth(whole, width, slope) if slope else np.zeros(len(known))
+        base = whole.values - known - drifted
+        fit = Fit(base, fit_noise(without_slow(base)), after_gaps(whole))
+        recovery = find_recovery(whole, fit, gaps, guess=True)
+        if recovery is not None:
+            known = known + recovery.pattern
+            solved = fitted(Series(whole.times_s, whole.values - known), width, slope) or solved
+            width, slope = (float(each) for each in solved[0][:2])
+    on = unfolded(whole.times_s, whole.values - known, width, slope)
+    if on is None:
+        return None
+    flat = _without_first(Series(whole.times_s, whole.values - on.grid, whole.remarks), gaps)
+    kept = slice(len(whole.values) - len(flat.full.values), None)
+    on = Unfolded(on.lines[kept], on.grid[kept])
+    return flat._replace(on=on, drift=Drift(slope, drift.together), lines=lines._replace(width=width))
+
+
+def _sawtooth(series: Series, width: float, slope: float) -> Floats:
+    """Return what a grid that drifts adds to values, but for the number of their line, shape (n,)."""
+    line = slope * (series.times_s - series.times_s.mean()) / width
+    return width * (line - np.floor(line))
+
+
+def _shapes(state: _State) -> tuple[list[Finding], Floats]:
+    """Return what follows gaps, ramps and changes of level, and what is left without them, shape (n,)."""
     findings: list[Finding] = []
-    lines = find_lines(full.values)
-    is_thinned = len(full.values) > len(series.values)
+    series, gaps, shift_s = state.series, state.gaps, state.shift_s
     base = series.values
-    if lines is not None:
-        drifting = _drifting(series if not is_thinned else full, lines)
-        if drifting is not None:
-            finding, pattern = drifting
-            findings.append(finding)
-            if is_thinned:
-                pattern = np.interp(series.times_s, full.times_s, pattern)
-            base = base - pattern
-            lines = None
     if gaps is not None:
         after_gap = after_gaps(series)
         recovery = find_recovery(
@@ -125,18 +213,42 @@ def _shapes(full: Series, series: Series, gaps: Gaps | None, shift_s: float) -> 
     shapes = Series(series.times_s, base)
     found = _judged(shapes, _guessed(shapes, gaps), gaps)
     refined, left = _refined(series, base, found, shift_s)
-    findings += refined
-    if lines is not None:
-        # Of a long series the lines of its first values: means of blocks have none.
-        tested = (
-            Series(series.times_s, left)
-            if not is_thinned
-            else full.kept(np.arange(len(full.values)) < len(left))
-        )
-        stands = grid_finding(tested, lines)
-        if stands is not None:
-            findings.append(stands)
-    return findings
+    return findings + refined, left
+
+
+def _grid_findings(state: _State, lines: Lines, left: Floats, has_change: bool) -> list[Finding]:
+    """Return the grid, and what changes lines by whole widths; left: of the thinned series, all else out."""
+    full = state.full
+    taken = state.series.values - left
+    if state.is_thinned:
+        taken = np.interp(full.times_s, state.series.times_s, taken)
+    values = full.values - taken
+    if state.on is None or state.drift is None:
+        stands = grid_finding(Series(full.times_s, values), lines)
+        return [] if stands is None else [stands]
+    tested = Series(full.times_s, values + state.on.grid)
+    numbers = state.on.lines
+    if not state.drift.slope:
+        grid = grid_finding(tested, lines, numbers)
+        counted = numbers
+    else:
+        drifting = drifting_finding(tested, lines, state.drift, numbers)
+        if drifting is None:
+            return []
+        grid, counted = drifting
+    if grid is None or state.is_thinned or has_change:
+        return [] if grid is None else [grid]
+    change = find_change_of_lines(full.times_s, counted, grid.parameters["width"])
+    if change is None:
+        return [grid]
+    if state.drift.slope:
+        # Its lines are counted anew without the change, which may have been taken for a wrap.
+        middle_s = (change.parameters["start"].value + change.parameters["end"].value) / 2
+        by = round(change.parameters["height"].value / lines.width) * (full.times_s > middle_s)
+        tested = Series(full.times_s, tested.values - lines.width * by)
+        again = drifting_finding(tested, lines, state.drift, numbers - by)
+        grid = again.finding if again else grid
+    return [grid, _later(change, state.shift_s)]
 
 
 def _guessed(series: Series, gaps: Gaps | None) -> list[Ramp | Level]:
@@ -164,7 +276,7 @@ def _guessed(series: Series, gaps: Gaps | None) -> list[Ramp | Level]:
 
 def _judged(series: Series, guesses: list[Ramp | Level], gaps: Gaps | None) -> list[Ramp | Level]:
     """Return what of the guesses noise does not show, the noise fitted without all that is still believed."""
-    kept = list(guesses)
+    kept = _joined(series, guesses)
     left: Floats = series.values - sum((each.pattern for each in kept), np.zeros(len(series.values)))
     after_gap = after_gaps(series)
     for refit in range(REFITS):
@@ -182,6 +294,25 @@ def _judged(series: Series, guesses: list[Ramp | Level], gaps: Gaps | None) -> l
                 again = None
             kept = others if again is None else [*others, again]
             left = values if again is None else values - again.pattern
+    return kept
+
+
+def _joined(series: Series, guesses: list[Ramp | Level]) -> list[Ramp | Level]:
+    """Return the guesses, but one change of level where several explain little more than it does."""
+    kept = list(guesses)
+    levels = sorted((each for each in kept if isinstance(each, Level)), key=lambda each: each.height.gain)
+    for small in levels[:-1]:
+        others = [each for each in kept if each is not small]
+        rest = series.values - sum((each.pattern for each in others), np.zeros(len(series.values)))
+        noise = fit_noise(rest - small.pattern)
+        for other in [each for each in others if isinstance(each, Level)]:
+            values = rest + other.pattern
+            one = find_level(
+                Series(series.times_s, values), Fit(values, noise, after_gaps(series)), guess=True
+            )
+            if one is not None and _gain(values - one.pattern, rest - small.pattern) <= GAIN_MIN:
+                kept = [one if each is other else each for each in others]
+                break
     return kept
 
 
@@ -226,8 +357,6 @@ def _later(finding: Finding, shift_s: float) -> Finding:
     """Return a finding whose instants count from the first value of the series."""
     if not shift_s:
         return finding
-    from dataclasses import replace
-
     instants = {
         name: replace(p, value=p.value + shift_s, low=p.low + shift_s, high=p.high + shift_s)
         for name, p in finding.parameters.items()
@@ -236,16 +365,9 @@ def _later(finding: Finding, shift_s: float) -> Finding:
     return replace(finding, parameters={**finding.parameters, **instants})
 
 
-def _drifting(series: Series, lines: Lines) -> tuple[Finding, Floats] | None:
-    """Return a grid that drifts; None: it stays, or a ramp beside it explains the lines better."""
-    drift: Drift = find_drift(series, lines.width)
-    if not drifts(series, lines, drift):
-        return None
-    if len(series.values) <= len(series.thinned().values):
-        ramp = find_ramp(series, Fit(series.values, fit_noise(without_slow(series.values))), guess=True)
-        if (
-            ramp is not None
-            and sharpness(series.values - ramp.pattern, lines.width) > SHARPER * drift.together
-        ):
-            return None
-    return drifting_finding(series, lines, drift)
+def _ramp_beside(series: Series, lines: Lines, drift: Drift) -> Ramp | None:
+    """Return a ramp that explains the lines better than that all of them drift."""
+    ramp = find_ramp(series, Fit(series.values, fit_noise(without_slow(series.values))), guess=True)
+    if ramp is not None and sharpness(series.values - ramp.pattern, lines.width) > SHARPER * drift.together:
+        return ramp
+    return None

@@ -22,8 +22,8 @@ Shape = Callable[[Floats], Floats | None]
 """Of parameters to a pattern of height 1, shape (n,); None: no such pattern."""
 
 CLIMB_STEPS = 100
-CHAIN_STEPS = 700
-SETTLE_STEPS = 250
+CHAIN_STEPS = 2000
+SETTLE_STEPS = 400
 
 
 class Height(NamedTuple):
@@ -122,3 +122,28 @@ def posterior(fit: Fit, shape: Shape, start: Floats, scales: Sequence[float]) ->
         else:
             draws.append(np.append(now, height.value + height.deviation * rng.standard_normal()))
     return Posterior(np.append(best, best_height.value), np.array(draws))
+
+
+def draws_of(chance: Callable[[Floats], float], start: Floats, widths: Floats, steps: int) -> Floats:
+    """Return draws of parameters by their log-likelihood, shape (draws, parameters), from a start near them.
+
+    Args:
+        chance: The log-likelihood; -inf: no such parameters.
+        start: Shape (parameters,).
+        widths: Of steps, likewise; they adapt in the first sixth.
+        steps: Of the chain.
+    """
+    rng = np.random.default_rng(5)
+    now, was = start, chance(start)
+    draws: list[Floats] = []
+    for step in range(steps):
+        tried = now + widths * rng.standard_normal(len(start)) * math.exp(rng.uniform(-2, 0.7))
+        found = chance(tried)
+        accepted = math.log(rng.random() + 1e-300) < found - was
+        if accepted:
+            now, was = tried, found
+        if step < steps // 6:
+            widths = widths * (1.04 if accepted else 0.98)
+        else:
+            draws.append(now)
+    return np.array(draws)

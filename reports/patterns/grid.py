@@ -13,6 +13,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reports.dependence import Floats, mean_variance
 from reports.patterns.filters import running_maximum
@@ -27,7 +28,8 @@ LINES_MIN = 0.8
 """Widths that the differences reach, nearly one: else there is one line, and no grid."""
 FINER = 4
 ROUNDS = 4
-SHIFTS = 50
+CLIP = 3.5
+"""By the scatter about lines."""
 
 
 class Lines(NamedTuple):
@@ -126,10 +128,18 @@ def drifts(series: Series, lines: Lines, drift: Drift) -> bool:
     return abs(drift.slope) * series.length_s >= PERIODS_MIN * lines.width
 
 
-def _fitted(series: Series, width: float, slope: float) -> tuple[Floats, Floats, Floats] | None:
+def fitted(
+    series: Series, width: float, slope: float, known: NDArray[np.int64] | None = None
+) -> tuple[Floats, Floats, Floats] | None:
     """Return width, slope and offset by least squares of values on their lines, deviations, and the lines.
 
     Offset and lines are about the middle of the series.
+
+    Args:
+        series: All else taken out.
+        width: About.
+        slope: About; 0: lines stay.
+        known: The lines, shape (n,); else they are those next to the values.
     """
     times_s = series.times_s - series.times_s.mean()
     centre = float(np.median(series.values))
@@ -140,16 +150,21 @@ def _fitted(series: Series, width: float, slope: float) -> tuple[Floats, Floats,
     solved = np.array([width, slope, offset])
     lines = np.zeros(len(values))
     for round_ in range(ROUNDS):
-        lines = np.rint((values - solved[1] * times_s - solved[2]) / solved[0])
+        if known is None:
+            lines = np.rint((values - solved[1] * times_s - solved[2]) / solved[0])
+        else:
+            lines = known.astype(np.float64)
         columns = np.stack([lines, times_s, np.ones(len(values))] if moves else [lines, np.ones(len(values))])
         left = values - solved[0] * lines - solved[1] * times_s - solved[2]
         if round_ < ROUNDS - 1:
-            near = np.abs(left) < max(3 * scale_of(left), 1e-9 * width)
+            near = np.abs(left - np.median(left)) < max(3 * scale_of(left), 1e-9 * width)
             answer = np.linalg.lstsq(columns[:, near].T, values[near], rcond=None)[0]
         else:
             noise = fit_noise(left)
             white = noise.news(columns)
-            target = noise.news(values)
+            # A value that is far off may lie on the wrong line: it weighs no more than others.
+            most = CLIP * scale_of(left)
+            target = noise.news(values - left + np.clip(left, -most, most))
             answer, *_ = np.linalg.lstsq(white.T, target, rcond=None)
             off = target - answer @ white
             covariance = np.linalg.pinv(white @ white.T) * float(off @ off) / len(off)
@@ -164,12 +179,12 @@ def _fitted(series: Series, width: float, slope: float) -> tuple[Floats, Floats,
     return None
 
 
-def grid_finding(series: Series, lines: Lines) -> Finding | None:
-    """Return width and offset of a grid that stays; series: all else taken out."""
-    fitted = _fitted(series, lines.width, 0.0)
-    if fitted is None:
+def grid_finding(series: Series, lines: Lines, known: NDArray[np.int64] | None = None) -> Finding | None:
+    """Return width and offset of a grid that stays; series: all else taken out; known: its lines."""
+    solved = fitted(series, lines.width, 0.0, known)
+    if solved is None:
         return None
-    (width, _, _), (width_off, _, _), lines_of = fitted
+    (width, _, _), (width_off, _, _), lines_of = solved
     off_lines = series.values - width * lines_of
     offset = float(off_lines.mean())
     whole = offset // width
@@ -185,36 +200,6 @@ def grid_finding(series: Series, lines: Lines) -> Finding | None:
         },
         lines.false_alarms,
     )
-
-
-def drifting_finding(series: Series, lines: Lines, drift: Drift) -> tuple[Finding, Floats] | None:
-    """Return width, period and slope of a grid that drifts, and its ramps, shape (n,)."""
-    fitted = _fitted(series, lines.width, drift.slope)
-    if fitted is None:
-        return None
-    (width, slope, offset), (width_off, slope_off, _), _ = fitted
-    period_s = float(width / abs(slope))
-    relative = math.hypot(width_off / width, slope_off / slope)
-    line = (slope * (series.times_s - series.times_s.mean()) + offset) / width
-    # Where a line ends, and the next one takes its place, is where the values scatter least.
-    sawteeth = [line + shift - np.floor(line + shift) for shift in np.arange(SHIFTS) / SHIFTS]
-    sawtooth = min(
-        sawteeth,
-        key=lambda each: float(
-            np.abs(series.values - width * each - np.median(series.values - width * each)).mean()
-        ),
-    )
-    finding = Finding(
-        "drifting_grid",
-        {
-            "width": Parameter.about(float(width), float(width_off), "value"),
-            "period": Parameter.about(period_s, period_s * float(relative), "s"),
-            "slope": Parameter.about(float(slope), float(slope_off), "value/s"),
-        },
-        lines.false_alarms,
-        "ramps as high as the grid is wide: a grid whose two clocks differ in rate",
-    )
-    return finding, width * sawtooth
 
 
 def sharpness(values: Floats, width: float) -> float:

@@ -18,6 +18,9 @@ EDGE_SHARE = 0.03
 """Of a series, at both ends: too few values for a level."""
 COURSE_SHARE = 0.2
 """Of a series: a change that takes longer is a trend."""
+FINER = 1.25
+"""Between courses that are tried."""
+COURSES = 20
 CLIP = 5.0
 """By the scatter."""
 
@@ -67,7 +70,7 @@ class _Scan:
         self.fit, self.count = fit, count
         self.edge = max(8, round(EDGE_SHARE * count))
         longest = round(COURSE_SHARE * count)
-        self.courses = [1, *(round(longest * 0.5**halving) for halving in range(6, -1, -1))]
+        self.courses = sorted({1, *(round(longest * FINER**-step) for step in range(COURSES))})
         self.norms: list[tuple[Floats, Floats]] = []
         level = fit.noise.news(np.ones(count))
         steady = float(level[-1])

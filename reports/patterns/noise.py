@@ -7,6 +7,7 @@ mean of |e|, so that tails, however heavy, weigh little; e keeps the tails it ha
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,9 @@ START_FITTED = 2048
 """Of them, for where the fit starts."""
 WANDERS = 0.98
 """A longer memory is a random walk's: what is left beside a fit always seems to come back to it."""
+SIMPLER = 4.0
+"""Of the log-likelihood: white noise explains as much but for that. A memory that cancels fits it at any
+length, and would let a slope be anything."""
 SLOW = 51
 """Values whose median is what changes slowly."""
 MAD_TO_SIGMA = 1.4826
@@ -84,6 +88,8 @@ def fit_noise(values: Floats) -> Noise:
     simplex = [inside, (inside[0] - 0.01, inside[1]), (inside[0], inside[1] + 0.02)]
     found, least = minimum(loss, simplex, FIT_CALLS)
     best = found if least < loss(begin) else begin
+    if len(values) * math.log(loss((0.0, 0.0)) / max(loss(best), 1e-300)) < SIMPLER:
+        return Noise(0.0, 0.0)
     memory = float(best[0])
     return Noise(1.0 if memory > WANDERS else memory, float(best[1]))
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reports.dependence import Floats
 from reports.patterns.comb import comb, longest, slots
 from reports.patterns.filters import running_median
 from reports.patterns.finding import CHANCE, Finding, Parameter
@@ -20,13 +21,16 @@ AROUND = 9
 """Values whose median an outlier is held against."""
 FINER = 16
 """Of the transform: single values have many harmonics."""
+USUAL_QUANTILE = 0.95
+"""Of the distances: a grid, or what follows gaps, makes many values lie far off, beside which outliers are
+looked for by what is far among those."""
 CLIP = 12.0
 """By the scatter: what is farther off counts no more, as heavy tails go far."""
 SMALL = 2.0
 """By the scatter: what is no farther off is no outlier."""
 FAR = 3.0
 """By the scatter, or half of the usual height: an outlier."""
-SAME_PERIOD = 0.01
+SAME_PERIOD = 0.003
 
 
 def same_period(one_s: float, other_s: float) -> bool:
@@ -52,7 +56,35 @@ def find_outliers(series: Series, explained_s: float | None) -> Outliers | None:
     """
     wide, close = (series.values - running_median(series.values, size) for size in (AROUND, 3))
     off = np.where(np.abs(wide) < np.abs(close), wide, close)  # where a ramp jumps is no outlier
-    scatter = scale_of(wide)
+    found = [_of_scatter(series, off, scatter, explained_s) for scatter in _scatters(wide)]
+    found = [each for each in found if each is not None]
+    if not found:
+        return None
+    hits, period, chance = min(found, key=lambda each: each[2])
+    around = np.clip(hits + np.array([-2, -1, 1, 2])[:, None], 0, len(off) - 1)
+    heights = series.values[hits] - series.values[around].mean(axis=0)
+    deviation = float(heights.std(ddof=1)) / math.sqrt(len(heights))
+    mask = np.zeros(len(off), np.bool_)
+    mask[hits] = True
+    parameters = {
+        "period": period,
+        "height": Parameter.about(float(heights.mean()), deviation, "value"),
+    }
+    return Outliers(Finding("periodic_outlier", parameters, chance), mask)
+
+
+def _scatters(off: Floats) -> list[float]:
+    """Return the usual distances that are looked beside, of different size."""
+    distances = np.abs(off - np.median(off))
+    usual = scale_of(off)
+    wider = float(np.quantile(distances, USUAL_QUANTILE)) / 1.96
+    return [usual] if wider < 2 * usual else [usual, wider]
+
+
+def _of_scatter(
+    series: Series, off: Floats, scatter: float, explained_s: float | None
+) -> tuple[np.ndarray, Parameter, float] | None:
+    """Return outliers beside a scatter: which values they are, their period, how often chance does that."""
     times_s, step_s = series.times_s, series.step_s
     block = -(-len(off) // SEARCHED)
     whole = len(off) // block * block
@@ -72,29 +104,17 @@ def find_outliers(series: Series, explained_s: float | None) -> Outliers | None:
     period_s = longest(found) * slot_s
     if explained_s is not None and same_period(period_s, explained_s):
         return None
-    best = None
+    best: tuple[np.ndarray, Parameter] | None = None
     for sign in (1.0, -1.0):
         far = np.flatnonzero(sign * off > FAR * scatter)
         if len(far) < 4:
             continue
         weights = np.minimum(sign * off[far] / scatter, CLIP)
         again = regular(times_s[far], period_s, weights, near_s=1.5 * step_s + period_s / 200)
-        if again is not None and (best is None or len(again.which) > len(best[1].which)):
-            best = far, again
+        if again is not None and (best is None or len(again.which) > len(best[0])):
+            best = far[again.which], again.period
     if best is None:
         return None
-    far, again = best
-    hits = far[again.which]
-    heights = off[hits]
-    usual = float(np.median(heights))
-    hits = hits[np.abs(heights) > abs(usual) / 2]
-    around = np.clip(hits + np.array([-2, -1, 1, 2])[:, None], 0, len(off) - 1)
-    heights = series.values[hits] - series.values[around].mean(axis=0)
-    deviation = float(heights.std(ddof=1)) / math.sqrt(len(heights))
-    mask = np.zeros(len(off), np.bool_)
-    mask[hits] = True
-    parameters = {
-        "period": again.period,
-        "height": Parameter.about(float(heights.mean()), deviation, "value"),
-    }
-    return Outliers(Finding("periodic_outlier", parameters, chance), mask)
+    hits, period = best
+    heights = np.abs(off[hits])
+    return hits[heights > np.median(heights) / 2], period, chance

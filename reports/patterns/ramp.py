@@ -8,13 +8,21 @@ from typing import NamedTuple
 import numpy as np
 
 from reports.dependence import Floats
-from reports.patterns.comb import HARMONICS, comb, slots
+from reports.patterns.comb import HARMONICS, comb, longest, slots
 from reports.patterns.finding import CHANCE, Finding, Parameter
 from reports.patterns.fit import Fit, Height, Posterior, Shape, climb, posterior
+from reports.patterns.noise import scale_of
+from reports.patterns.regular import regular
 from reports.patterns.series import PERIODS_MIN, Series
 from reports.patterns.surrogate import false_alarms
 
 PHASES = 40
+JUMP = 6.0
+"""By the scatter of the news: a jump."""
+JUMP_CLIP = 3.0
+"""By the usual jump: one that is higher counts no more."""
+JUMPS_FINER = 16
+"""Of the transform: jumps have many harmonics."""
 
 
 class Ramp(NamedTuple):
@@ -34,14 +42,14 @@ class Ramp(NamedTuple):
 
 
 def shape_of(times_s: Floats) -> Shape:
-    """Return ramps that rise by 1, about 0, by period and first jump."""
+    """Return ramps that rise by 1 from 0, by period and first jump."""
     length_s = float(times_s[-1])
 
     def shape(of: Floats) -> Floats | None:
         if not 0 < of[0] <= length_s / PERIODS_MIN * 1.05:
             return None
         turns = (times_s - of[1]) / of[0]
-        return turns - np.floor(turns) - 0.5
+        return turns - np.floor(turns)
 
     return shape
 
@@ -59,24 +67,35 @@ def find_ramp(series: Series, fit: Fit, guess: bool = False) -> Ramp | None:
     slotted = slots(times_s, clipped, slot_s)
     found = comb(slotted, fit.noise.power)
     shape = shape_of(times_s)
-    best, best_gain = np.zeros(2), 0.0
     strongest_s = float(found.periods[np.argmax(found.powers)]) * slot_s
     longest_s = series.length_s / PERIODS_MIN
-    for period_s in [strongest_s * k for k in range(1, HARMONICS) if strongest_s * k <= longest_s]:
-        turns = times_s / period_s - np.arange(PHASES)[:, None] / PHASES
-        white = fit.whitened(turns - np.floor(turns) - 0.5)
-        gains = (white @ fit.news) ** 2 / np.maximum((white**2).sum(axis=1), 1e-300)
-        if gains.max() > best_gain:
-            best, best_gain = (
-                np.array([period_s, int(np.argmax(gains)) / PHASES * period_s]),
-                float(gains.max()),
+    starts = [
+        (strongest_s * k, phase * strongest_s * k / PHASES)
+        for k in range(1, HARMONICS)
+        if strongest_s * k <= longest_s
+        for phase in range(PHASES)
+    ]
+    jumps = _by_jumps(series, fit)
+    rated: list[tuple[float, Floats]] = []
+    for group in (starts, jumps):
+        if group:
+            of = np.array(group)
+            turns = (times_s - of[:, 1:]) / of[:, :1]
+            white = fit.whitened(turns - np.floor(turns))
+            gains = (white @ fit.news) ** 2 / np.maximum((white**2).sum(axis=1), 1e-300)
+            best = of[int(np.argmax(gains))]
+            climbed = climb(
+                fit,
+                shape,
+                [float(each) for each in best],
+                (best[0] ** 2 / series.length_s * 0.1, best[0] * 0.02)
+                if group is starts
+                else (slot_s * best[0] / series.length_s, slot_s),
             )
-    if not best_gain:
+            rated.append((fit.height(made).gain if (made := shape(climbed)) is not None else 0.0, climbed))
+    if not rated:
         return None
-    period_s = best[0]
-    best = climb(
-        fit, shape, [float(each) for each in best], (period_s**2 / series.length_s * 0.1, period_s * 0.02)
-    )
+    best = max(rated, key=lambda each: each[0])[1]
     made = shape(best)
     if made is None:
         return None
@@ -91,6 +110,27 @@ def find_ramp(series: Series, fit: Fit, guess: bool = False) -> Ramp | None:
     if chance > CHANCE:
         return None
     return Ramp(best, height, chance, height.value * made)
+
+
+def _by_jumps(series: Series, fit: Fit) -> list[tuple[float, float]]:
+    """Return periods and first jumps that far news let expect: of a noise that wanders all one sees."""
+    times_s, slot_s = series.times_s, series.step_s
+    scatter = scale_of(fit.news)
+    found: list[tuple[float, float]] = []
+    for sign in (1.0, -1.0):
+        far = np.flatnonzero(sign * fit.news > JUMP * scatter)
+        if not PERIODS_MIN <= len(far) <= len(times_s) // 20:
+            continue
+        train = np.zeros(len(times_s))
+        train[far] = sign * fit.news[far] / scatter
+        train = np.minimum(train, JUMP_CLIP * float(np.median(train[far])))
+        strongest_s = longest(comb(slots(times_s, train, slot_s), finer=JUMPS_FINER)) * slot_s
+        again = regular(times_s[far], strongest_s, train[far], near_s=2 * slot_s + strongest_s / 200)
+        if again is not None:
+            period_s = again.period.value
+            first_s = again.first_s % period_s
+            found += [(period_s, first_s - late * slot_s) for late in np.linspace(0, 1.5, 13)]
+    return found
 
 
 def ramp_finding(series: Series, fit: Fit, ramp: Ramp) -> tuple[Finding, Posterior]:

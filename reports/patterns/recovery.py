@@ -64,9 +64,9 @@ def find_recovery(series: Series, fit: Fit, gaps: Gaps, guess: bool = False) -> 
     decay = decays_s[drawn] * np.exp(rng.uniform(-wide / 2, wide / 2, len(drawn)))
     deviations = np.sqrt(left_of / len(left) / norms)
     tall = heights[drawn] + deviations[drawn] * rng.standard_normal(len(drawn))
-    # Where the gaps end is known from their period and length.
+    # Where the gaps end is known from their middle and length, each by two ends.
     end = gaps.finding.parameters["length"]
-    tall *= 1 + (end.high - end.low) / 3.92 / 2 / decays_s[best] * rng.standard_normal(len(drawn))
+    tall *= 1 + (end.high - end.low) / 3.92 / math.sqrt(2) / decays_s[best] * rng.standard_normal(len(drawn))
     parameters = {
         name: Parameter.of_draws(each, unit)
         for name, each, unit in (("height", tall, "value"), ("decay", decay, "s"))

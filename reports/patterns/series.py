@@ -21,8 +21,9 @@ VALUES_MIN = 200
 """Fewer tell noise from no pattern."""
 PERIODS_MIN = 4
 """Of whatever comes again: fewer are chance."""
-SEARCHED = 16_384
-"""Longer series are averaged in blocks to at most so many, where a pattern is longer than a block."""
+SEARCHED = 8192
+"""Longer series are searched as medians of at most so many blocks, where a pattern is longer than one. Beyond
+10,000 values a linear algebra library uses threads, which wait for each other on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,16 @@ class Series:
         return Series(self.times_s[which], self.values[which], self.remarks)
 
     def thinned(self) -> Series:
-        """Return means of blocks that follow each other, SEARCHED at most."""
+        """Return medians of blocks that follow each other, SEARCHED at most.
+
+        Where a ramp jumps within a block its median lies on either side, not between.
+        """
         block = -(-len(self.values) // SEARCHED)
         if block == 1:
             return self
         whole = len(self.values) // block * block
-        means = [each[:whole].reshape(-1, block).mean(axis=1) for each in (self.times_s, self.values)]
-        return Series(means[0], means[1], self.remarks)
+        times_s, values = (each[:whole].reshape(-1, block) for each in (self.times_s, self.values))
+        return Series(times_s.mean(axis=1), np.median(values, axis=1), self.remarks)
 
 
 def series_of(times_s: Floats, values: Floats) -> Series:

@@ -17,13 +17,20 @@ import numpy as np
 from reports.dependence import Floats
 
 SURROGATES = 20
+MORE = 60
+SURE, UNSURE = 1e-7, 0.02
+"""Between them more surrogates decide: the width of so few is known to a sixth."""
 FIRST = 4
 """Of them: what does not exceed these is chance."""
 EULER = 0.5772
 
 
 def false_alarms(
-    seen: float, statistic: Callable[[Floats], float], news: Floats, guess: bool = False
+    seen: float,
+    statistic: Callable[[Floats], float],
+    news: Floats,
+    guess: bool = False,
+    logarithm: bool = True,
 ) -> float:
     """Return how often noise alone reaches a statistic.
 
@@ -32,6 +39,7 @@ def false_alarms(
         statistic: Of news of shape (n,), positive.
         news: Those of the noise, the pattern in question taken out.
         guess: Only hold it against the first ones: 0 if it exceeds all of them.
+        logarithm: The tail is that of its logarithm; else its own, for what no tail of the news enlarges.
     """
     rng = np.random.default_rng(len(news))
     found = [statistic(rng.permutation(news)) for _ in range(FIRST)]
@@ -40,7 +48,16 @@ def false_alarms(
     if guess:
         return 0.0
     found += [statistic(rng.permutation(news)) for _ in range(SURROGATES - FIRST)]
-    logs = np.log1p(found)
-    width = max(float(logs.std(ddof=1)), 1e-3) * math.sqrt(6) / math.pi
-    at = (math.log1p(seen) - (float(logs.mean()) - EULER * width)) / width
+    chance = _tail(seen, found, logarithm)
+    if chance < SURE or chance > UNSURE:
+        return chance
+    found += [statistic(rng.permutation(news)) for _ in range(MORE)]
+    return _tail(seen, found, logarithm)
+
+
+def _tail(seen: float, found: list[float], logarithm: bool) -> float:
+    """Return how often a Gumbel's statistic, or its logarithm, reaches one, by the moments of those found."""
+    drawn: Floats = np.log1p(found).astype(np.float64) if logarithm else np.array(found, np.float64)
+    width = max(float(drawn.std(ddof=1)), 1e-3) * math.sqrt(6) / math.pi
+    at = ((math.log1p(seen) if logarithm else seen) - (float(drawn.mean()) - EULER * width)) / width
     return float(-np.expm1(-np.exp(-at)))

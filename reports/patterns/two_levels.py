@@ -12,10 +12,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reports.dependence import Floats
+from reports.patterns.filters import running_median
 from reports.patterns.finding import CHANCE, Finding, Parameter
-from reports.patterns.noise import scale_of
+from reports.patterns.fit import Fit, draws_of
+from reports.patterns.noise import fit_noise, scale_of
 from reports.patterns.series import Series
 from reports.patterns.surrogate import false_alarms
 
@@ -24,12 +27,16 @@ FAR = 5.0
 COURSE_SHARE = 0.2
 """Of a series, at most."""
 JUMPS_MIN = 12
-FIRST_SHARE = 0.12
-"""Of a series: jumps within it are a warm-up's."""
 ALIKE = 0.6
 """Of the jumps: as high as the levels differ, to a third."""
-STEPS = 1500
-SETTLE = 600
+AROUND = 51
+"""Values whose median is where the old level is, wherever ramps or a noise that wanders have moved it."""
+ROUNDS = 3
+TAIL = 6.0
+"""Of Student's t, by which values lie about a level."""
+RARE = 1e-3
+"""Of the densest: a value at neither level."""
+STEPS = 6000
 
 
 class TwoLevels(NamedTuple):
@@ -45,7 +52,6 @@ def find_two_levels(series: Series) -> TwoLevels | None:
     differences = np.abs(np.diff(values))
     scatter = scale_of(np.diff(values))
     jumps = (differences > FAR * scatter).astype(np.float64)
-    jumps[: round(FIRST_SHARE * len(jumps))] = 0.0
     if jumps.sum() < JUMPS_MIN:
         return None
     width = max(8, round(COURSE_SHARE * len(jumps)))
@@ -66,61 +72,91 @@ def find_two_levels(series: Series) -> TwoLevels | None:
     first, last = int(inside[0]), int(inside[-1]) + 1
     if first < 8 or last > len(values) - 8:
         return None
+    heights = differences[inside]
+    usual = float(np.median(heights))
+    if np.mean(np.abs(heights - usual) < usual / 3) < ALIKE:
+        return None
     around = max(16, last - first)
     before = float(np.median(values[max(0, first - around) : first]))
     after = float(np.median(values[last + 1 : last + 1 + around]))
-    height = after - before
-    heights = differences[inside]
-    if np.mean(np.abs(heights - abs(height)) < abs(height) / 3) < ALIKE:
-        return None
+    height = math.copysign(usual, after - before)
+    guesses = [
+        _refined(values, guess, height, first, last)
+        for guess in (
+            _by_jumps(np.diff(values), height, first, last),
+            np.abs(values - before - height) < np.abs(values - before),
+        )
+    ]
+    # A wrong one leaves a level that jumps.
+    bases = [running_median(values - height * guess, AROUND) for guess in guesses]
+    best = int(np.argmin([np.abs(np.diff(base)).sum() for base in bases]))
+    is_new, off = guesses[best], values - bases[best]
     near = slice(max(0, first - around), min(len(values), last + around))
-    drawn = _chain(
-        times_s[near],
-        values[near],
-        np.array([times_s[first], times_s[last] - times_s[first], before, height]),
-    )
-    start, course, base, height = np.median(drawn, axis=0)
-    ends = drawn[:, 0] + drawn[:, 1]
-    # From one value to the next no noise has wandered far.
-    alike = heights[np.abs(heights - abs(height)) < abs(height) / 3]
-    deviation = float(alike.std(ddof=1)) / math.sqrt(len(alike))
+    start = np.array([times_s[first], times_s[last] - times_s[first]])
+    drawn = change_chain(times_s[near], *_nearness(off[near], height), start)
+    shape = is_new.astype(np.float64)
+    fitted = Fit(values, fit_noise(values - height * shape)).height(shape)
+    if abs(fitted.value - height) > usual / 3:
+        return None
     parameters = {
-        name: Parameter.of_draws(each, unit)
-        for name, each, unit in (("start", drawn[:, 0], "s"), ("end", ends, "s"))
+        "start": Parameter.of_draws(drawn[:, 0], "s"),
+        "end": Parameter.of_draws(drawn.sum(axis=1), "s"),
+        "height": Parameter.about(fitted.value, fitted.deviation, "value"),
     }
-    parameters["height"] = Parameter.about(math.copysign(float(alike.mean()), height), deviation, "value")
-    is_new = (times_s > start + course) | (
-        (times_s > start) & (np.abs(values - base - height) < np.abs(values - base))
-    )
-    return TwoLevels(Finding("two_levels", parameters, chance), height * is_new)
+    return TwoLevels(Finding("two_levels", parameters, chance), fitted.value * shape)
 
 
-def _chain(times_s: Floats, values: Floats, start: Floats) -> Floats:
-    """Return draws of begin, course, first level and height, shape (draws, 4)."""
-    rng = np.random.default_rng(5)
-    nearest = np.minimum(np.abs(values - start[2]), np.abs(values - start[2] - start[3]))
-    scatter = max(1.4826 * float(np.median(nearest)), 1e-6 * abs(start[3]))
+def _by_jumps(differences: Floats, height: float, first: int, last: int) -> NDArray[np.bool_]:
+    """Return which values are at the new level, shape (n,): those behind a jump to it, whatever else moves.
+
+    All before the first jump are at the old one, all after the last at the new one.
+    """
+    jump = np.zeros(len(differences) + 1)
+    jump[1:] = np.where(np.abs(differences) > abs(height) / 2, np.sign(differences * height), 0.0)
+    places = np.arange(len(jump))
+    jump[(places <= first) | (places > last)] = 0.0
+    since = np.maximum.accumulate(np.where(jump != 0, places, 0))
+    return np.where(places > last, True, (since > 0) & (jump[since] > 0))
+
+
+def _refined(
+    values: Floats, is_new: NDArray[np.bool_], height: float, first: int, last: int
+) -> NDArray[np.bool_]:
+    """Return which values are at the new level, shape (n,), by how near they are to it, wherever it moves."""
+    places = np.arange(len(values))
+    for _ in range(ROUNDS):
+        is_new = np.where(places <= first, False, np.where(places > last, True, is_new))
+        off = values - running_median(values - height * is_new, AROUND)
+        is_new = np.abs(off - height) < np.abs(off)
+    return is_new
+
+
+def _nearness(off: Floats, height: float) -> tuple[Floats, Floats]:
+    """Return densities at the old level and at the new one of values by how far they are from the old."""
+    both = np.stack((off, off - height))
+    nearest = off - height * (np.abs(both[1]) < np.abs(both[0]))
+    scatter = max(scale_of(nearest), 1e-6 * abs(height))
+    densities = (1 + (both / scatter) ** 2 / TAIL) ** (-(TAIL + 1) / 2)
+    return densities[0], densities[1]
+
+
+def change_chain(times_s: Floats, to_old: Floats, to_new: Floats, start: Floats) -> Floats:
+    """Return draws of when a change begins and how long it takes, shape (draws, 2).
+
+    Args:
+        times_s: Shape (n,).
+        to_old: Density of each value at the old level, shape (n,).
+        to_new: The same at the new one.
+        start: Begin and length, about.
+    """
+    step_s = float(np.median(np.diff(times_s)))
+    widths = np.full(2, start[1] / 10 + step_s)
+    to_old, to_new = to_old + RARE, to_new + RARE
+    by = to_new - to_old
 
     def chance(of: Floats) -> float:
-        begin_s, course_s, base, height = of
-        if course_s <= 0 or begin_s < times_s[0] or begin_s + course_s > times_s[-1]:
+        if of[1] <= 0 or of[0] < times_s[0] or of[0] + of[1] > times_s[-1]:
             return -math.inf
-        share = np.clip((times_s - begin_s) / course_s, 0, 1)
-        densities = [(1 + ((values - level) / scatter) ** 2 / 6) ** -3.5 for level in (base, base + height)]
-        return float(np.log((1 - share) * densities[0] + share * densities[1] + 1e-6).sum())
+        return float(np.log(to_old + np.clip((times_s - of[0]) / of[1], 0, 1) * by).sum())
 
-    now, was = start, chance(start)
-    step_s = float(np.median(np.diff(times_s)))
-    widths = np.array([start[1] / 20 + step_s, start[1] / 20 + step_s, scatter / 15, scatter / 15])
-    draws: list[Floats] = []
-    for step in range(STEPS):
-        tried = now + widths * rng.standard_normal(4) * math.exp(rng.uniform(-2, 0.7))
-        found = chance(tried)
-        accepted = math.log(rng.random() + 1e-300) < found - was
-        if accepted:
-            now, was = tried, found
-        if step < SETTLE:
-            widths = widths * (1.04 if accepted else 0.98)
-        else:
-            draws.append(now)
-    return np.array(draws)
+    return draws_of(chance, start, widths, STEPS)
