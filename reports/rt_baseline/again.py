@@ -217,11 +217,15 @@ def _of_cpu(witness: Json, cpu: int) -> Json:
     return _of_those(witness, [window[2] == cpu for window in witness["windows"]])
 
 
+BY_WINDOW = "windows", "target_ran_ns", "unclaimed_ns"
+"""Of a witness's answer, what has an item for each of its windows."""
+
+
 def _of_those(witness: Json, which: Sequence[bool]) -> Json:
     """Return a witness with some of its windows alone."""
     chosen = {
         key: [value for value, is_there in zip(witness[key], which, strict=True) if is_there]
-        for key in ("windows", "target_ran_ns", "unclaimed_ns")
+        for key in BY_WINDOW
         if isinstance(witness.get(key), list)
     }
     return {**witness, **chosen}

@@ -223,7 +223,7 @@ def test_a_wrong_file_is_refused(old: str, new: str, said: str):
             "",
             "upper_us or upper_ns or upper_facts or lower_producers",
         ),
-        (OF_A_SITE, "lost", "loss", "loss: unknown key; known here: clock, device, id, "),
+        (OF_A_SITE, "lost", "loss", "loss: unknown key; known here: beside, clock, device, id, "),
     ],
 )
 def test_a_wrong_requirement_is_refused_by_field_and_range(good: str, old: str, new: str, said: str):

@@ -42,6 +42,7 @@ UIDS = (
     "bw-run",
     "bw-software",
     "bw-timed-edges",
+    "bw-wakeups",
 )
 NOT_PORTABLE = re.compile(
     r"\b(SLIMIT|SOFFSET|SAMPLE|HOLT_WINTERS|SHOW\s+SERIES|INTO|tz)\b|SELECT\s+\*", re.IGNORECASE
