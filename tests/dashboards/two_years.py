@@ -288,6 +288,10 @@ def small_runs(folder: Path) -> tuple[RunPoints, RunPoints]:
     records.append(
         record(quantity="loop_delay", requirement="CL-WHOLE", value=250_000, upper=10**7, subject=whole)
     )
+    idle = dataclasses.replace(linux, axes=(AxisValue("beside", "nothing"),))
+    records.append(
+        record(quantity="wakeup_latency", requirement="RT-IDLE-MAX", value=90_000, upper=10**7, subject=idle)
+    )
     small = dataclasses.replace(linux, stack="kernel", axes=(AxisValue("size", "64 B"),))
     records += [
         record(
