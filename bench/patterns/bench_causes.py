@@ -16,7 +16,6 @@ from __future__ import annotations
 import random
 import shutil
 import statistics
-from collections.abc import Sequence
 from pathlib import Path
 
 from bench.lab.options import Options, takes
@@ -25,9 +24,9 @@ from bench.patterns.injectors import INJECTORS, Injected, injected
 from hw.bench import TargetSpec
 from hw.open_bench import OpenBench
 from hw.session import open_bench
-from reports.causes.suspects import Finding, suspects
+from reports.causes.suspects import Finding
 from reports.control_loops.ring import load_ring
-from reports.control_loops.ring_suspects import due_ns, late_messages, recorded_activities, ring_stays
+from reports.control_loops.ring_suspects import ring_suspects
 from resources.control_loops.ring_trial import RingMessages, measure_ring
 
 FOLDER = RESULTS / "causes"
@@ -42,21 +41,6 @@ BARS = {
 }
 
 
-def judged(folder: Path, without: Sequence[str] = ()) -> Finding | None:
-    """Return who had the time of late messages, without activities of those names; None: none is late."""
-    ring = load_ring(folder)
-    due = due_ns(ring)
-    late = late_messages(ring.whole.received.tai_ns - due)
-    if not late.is_late.any():
-        return None
-    activities, unrecorded = recorded_activities(ring, folder)
-    kept = (
-        [each for each in activities if not each.name.startswith(tuple(without))] if without else activities
-    )
-    lost = {ring.facts.ends[0].node: unrecorded}
-    return suspects(late.excess_ns, late.is_late, ring_stays(ring, due), kept, unrecorded=lost)
-
-
 def one(
     bench: OpenBench, target: TargetSpec, kind: str, seed: int, count: int, folder: Path
 ) -> dict[str, float | str]:
@@ -66,7 +50,7 @@ def one(
     shutil.rmtree(folder, ignore_errors=True)
     with injected(kind, bench, target, random.Random(seed), folder, lasts_s) as done:
         measure_ring(bench, target, messages, folder)
-    found = judged(folder)
+    found = ring_suspects(load_ring(folder), folder)
     return {"kind": kind, **_outcome(done, found, folder)}
 
 
@@ -80,7 +64,7 @@ def _outcome(done: Injected, found: Finding | None, folder: Path) -> dict[str, f
         say(f"{done.kind}: no message was late")
         return {}
     wrong = [each for each in named if not each.startswith(done.guilty)]
-    innocent = judged(folder, done.guilty)
+    innocent = ring_suspects(load_ring(folder), folder, done.guilty)
     say(f"  guilty: {done.guilty}; without: {[each.name for each in innocent.named] if innocent else []}")
     return {
         "right": float(bool(named) and named[0].startswith(done.guilty)),

@@ -78,12 +78,13 @@ def late_messages(took_ns: Times) -> Late:
     return Late(took - level, took - level > max(LATE_MIN_NS, LATE_SCATTER * scatter))
 
 
-def ring_suspects(ring: Ring, folder: Path) -> Finding | None:
+def ring_suspects(ring: Ring, folder: Path, left_out: tuple[str, ...] = ()) -> Finding | None:
     """Tell who had the time of late messages; None: no message is late.
 
     Args:
         ring: As it was read.
         folder: Of its evidence.
+        left_out: Activities whose names begin so count as not recorded.
 
     Raises:
         RecordError: The kernel was not recorded, or its recording cannot be read.
@@ -93,18 +94,19 @@ def ring_suspects(ring: Ring, folder: Path) -> Finding | None:
     if not late.is_late.any():
         return None
     target = ring.facts.ends[0].node
-    activities, unrecorded = recorded_activities(ring, folder)
+    activities, unrecorded = _recorded_activities(ring, folder)
+    kept = [each for each in activities if not each.name.startswith(left_out)]
     lost = {target: unrecorded}
-    return suspects(late.excess_ns, late.is_late, ring_stays(ring, due), activities, unrecorded=lost)
+    return suspects(late.excess_ns, late.is_late, _stays(ring, due), kept, unrecorded=lost)
 
 
-def ring_stays(ring: Ring, due: Times) -> list[Stay]:
+def _stays(ring: Ring, due: Times) -> list[Stay]:
     """Return where each message of the whole is: at the target until it has left, and on the last hop."""
     first, last = _stay(ring, ring.hops[0]), _stay(ring, ring.hops[-1])
     return [replace(first, begin_ns=np.minimum(due, first.begin_ns)), last]
 
 
-def recorded_activities(ring: Ring, folder: Path) -> tuple[list[Activity], tuple[Times, Times]]:
+def _recorded_activities(ring: Ring, folder: Path) -> tuple[list[Activity], tuple[Times, Times]]:
     """Return what was active on the target on the timeline, and what nobody knows; raises RecordError."""
     target = ring.facts.ends[0]
     if not (folder / KERNEL_RING).exists():
