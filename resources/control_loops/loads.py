@@ -58,6 +58,11 @@ def end_load(load: Load | None, folder: Path) -> KnownLoad | None:
     if load is None:
         return None
     load.end()
+    return known_load(load, folder)
+
+
+def known_load(load: Load, folder: Path) -> KnownLoad:
+    """Return what a load was that has ended; raises MeasurementError: it did nothing."""
     known = KnownLoad(load.what.kind, load.what.node)
     try:
         found = read_load(folder, known)

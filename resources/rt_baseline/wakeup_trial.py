@@ -19,11 +19,11 @@ from hw.bench import TargetSpec
 from hw.errors import CapabilityError, MeasurementError
 from hw.open_bench import OpenBench
 from hw.protocols import Node
-from reports.control_loops.load import KnownLoad, read_load
 from reports.errors import ReportError
 from reports.rt_baseline.emulator import VCPU, keep_emulator
 from reports.rt_baseline.evidence import CYCLICTEST, HISTOGRAM, WITNESS, WakeupFacts, write_facts
 from reports.units import NS_PER_S
+from resources.control_loops.loads import known_load
 from resources.loads.kinds import load_of
 from resources.loads.load import Load
 from resources.realtime_ethernet.trials import stolen_and_all_ticks
@@ -131,7 +131,7 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
         stolen,
         max(ticks, stolen),
         int(set_to[1]) if set_to else None,
-        _known(load, folder),
+        known_load(load, folder) if load else None,
     )
     write_facts(folder, facts)
     return facts
@@ -192,16 +192,3 @@ def _ticks(node: Node) -> tuple[int, int]:
 def _ended(code: int) -> str:
     number = code - 128 if code > 128 else -code
     return f"was killed by signal {number}" if number > 0 else f"ended with exit code {code}"
-
-
-def _known(load: Load | None, folder: Path) -> KnownLoad | None:
-    if load is None:
-        return None
-    known = KnownLoad(load.what.kind, load.what.node)
-    try:
-        found = read_load(folder, known)
-    except ReportError as error:
-        raise MeasurementError(str(error)) from error
-    if not found.did_something:
-        raise MeasurementError(f"load {known.kind} on {known.node} did nothing: {found.words}")
-    return known
