@@ -34,16 +34,16 @@ def test_segments_are_no_longer_than_was_chosen(bw_loop: Path) -> None:
 
 
 def test_segments_that_the_system_does_not_take_are_refused(bw_loop: Path) -> None:
-    done = subprocess.run(
-        [bw_loop, "camera", "--serve", free(), "--segment-bytes", "87"],
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
+    done = _refused(bw_loop, "--segment-bytes", "87")
     assert done.returncode == 2
     assert "--segment-bytes" in done.stderr
     assert "88..32767" in done.stderr
+
+
+def _refused(bw_loop: Path, *option: str) -> subprocess.CompletedProcess[str]:
+    """Return how a camera ended that does not take an option."""
+    argv = [bw_loop, "camera", "--serve", free(), *option]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=HANG_S, check=False)
 
 
 def _seen(bw_loop: Path, options: list[str | Path]) -> str:
@@ -80,13 +80,7 @@ def test_without_a_choice_it_is_the_systems(bw_loop: Path, tmp_path: Path) -> No
 
 
 def test_what_the_kernel_has_not_is_refused(bw_loop: Path) -> None:
-    done = subprocess.run(
-        [bw_loop, "camera", "--serve", free(), "--congestion", "no-such"],
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
+    done = _refused(bw_loop, "--congestion", "no-such")
     assert done.returncode == 3
     assert "bw-loop camera: the kernel has no congestion control no-such" in done.stderr
     assert done.stdout == ""
