@@ -29,11 +29,11 @@ from bench.lab.report import REPOSITORY, RESULTS, Bar, publish, say, steal_ms
 from hw.session import Bench, open_bench
 from hw.virtual.bench_network import port_of
 from reports.control_loops.ring import RUN_UP, load_ring
-from reports.control_loops.ring_evidence import KnownHold
+from reports.control_loops.ring_evidence import FIRST_PORT, KnownHold
 from reports.control_loops.ring_verdict import found_hold
 from reports.paths.datagrams import Datagrams, read_datagrams
 from reports.timeline.clock_record import NS_PER_S
-from resources.control_loops.ring_trial import FIRST_PORT, RingMessages, measure_ring
+from resources.control_loops.ring_trial import RingMessages, measure_ring
 from resources.tools.capture import capture_file
 from resources.tools.path_capture import captured_path
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from reports.causes.suspects import Activity, Times
+from reports.causes.suspects import Activity, Spans, Times, merged
 from reports.timeline.kernel_recording import Recording
 from reports.timeline.kernel_ring import CpuRing
 
@@ -24,7 +22,6 @@ SOFTIRQS = (
 SORTING = "ksoftirqd/", "irq/", "napi/", "ktimers/"
 FOR_EVER = 1 << 62
 """A full buffer takes nothing more."""
-Spans = list[tuple[int, int]]
 _LOST = "lost"
 
 
@@ -54,19 +51,6 @@ def kernel_activities(
 
 def _last(ring: CpuRing) -> int:
     return max((int(rows["time_ns"][-1]) for rows in ring.events.values() if len(rows)), default=0)
-
-
-def merged(spans: Spans) -> tuple[Times, Times]:
-    """Return begin and end of spans in their order, those that touch or overlap as one."""
-    begin: list[int] = []
-    end: list[int] = []
-    for first, last in sorted(spans):
-        if end and first <= end[-1]:
-            end[-1] = max(end[-1], last)
-        else:
-            begin.append(first)
-            end.append(last)
-    return np.array(begin, np.int64), np.array(end, np.int64)
 
 
 def _steps(ring: CpuRing) -> list[tuple[float, int, str, str]]:

@@ -17,7 +17,7 @@ cause was not recorded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -29,6 +29,7 @@ from reports.errors import ReportError
 Times: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
+Spans: TypeAlias = list[tuple[int, int]]
 
 HALF = 0.5
 """Of the excess: so much has to be explained, with its interval."""
@@ -280,6 +281,40 @@ def without(activity: Activity, begin_ns: Times, end_ns: Times) -> Activity:
     end = np.where(place == cut[which], activity.end_ns[which], begin_ns[behind])
     left = end > begin
     return replace(activity, begin_ns=begin[left], end_ns=end[left])
+
+
+def merged(spans: Spans) -> tuple[Times, Times]:
+    """Return begin and end of spans in their order, those that touch or overlap as one."""
+    begin: list[int] = []
+    end: list[int] = []
+    for first, last in sorted(spans):
+        if end and first <= end[-1]:
+            end[-1] = max(end[-1], last)
+        else:
+            begin.append(first)
+            end.append(last)
+    return np.array(begin, np.int64), np.array(end, np.int64)
+
+
+def stretches(activities: Iterable[Activity]) -> tuple[Times, Times]:
+    """Return begin and end of all stretches in which one of some was active, in ns."""
+    spans = [
+        span for each in activities for span in zip(each.begin_ns.tolist(), each.end_ns.tolist(), strict=True)
+    ]
+    return merged(spans)
+
+
+def overlap(activity: Activity, begin_ns: Times, end_ns: Times) -> Activity:
+    """Return what of an activity lies in stretches; arguments as of `without`."""
+    if not len(begin_ns) or not len(activity.begin_ns):
+        return replace(activity, begin_ns=begin_ns[:0], end_ns=end_ns[:0])
+    first = np.searchsorted(end_ns, activity.begin_ns, side="right")
+    count = np.maximum(np.searchsorted(begin_ns, activity.end_ns, side="left") - first, 0)
+    which = np.repeat(np.arange(len(count)), count)
+    stretch = first[which] + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+    begin = np.maximum(activity.begin_ns[which], begin_ns[stretch])
+    end = np.minimum(activity.end_ns[which], end_ns[stretch])
+    return replace(activity, begin_ns=begin[end > begin], end_ns=end[end > begin])
 
 
 class _Busy:

@@ -21,6 +21,8 @@ from reports.tools.answers import Reader, last_result
 SCHEMA = "benchwright.control_ring/1"
 FOLDER = "control_loops"
 RING_FILE = "ring.json"
+FIRST_PORT = 9650
+"""A program of the ring listens at this one and its place: the source is 0."""
 HOLD_FOLDER = "hold"
 """Beside `ring.json`: a ring in which a node holds messages by turns."""
 NAGLE_FOLDER = "nagle"
@@ -41,6 +43,44 @@ class KnownHold:
 
 
 @dataclass(frozen=True)
+class KernelNode:
+    """A node of the ring whose kernel was recorded.
+
+    Attributes:
+        cpus: That its programs may use; empty: all.
+        congestion: TCP's congestion control there; empty: not known.
+    """
+
+    node: str
+    cpus: tuple[int, ...] = ()
+    congestion: str = ""
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """A thread of a kernel that is part of another node's machine: `vcpu0`, `main-loop`."""
+
+    node: str
+    name: str
+    tid: int
+
+
+@dataclass(frozen=True)
+class RecordedKernel:
+    """A kernel that was recorded meanwhile.
+
+    Attributes:
+        file: Its recording, by the trace clock `tai`.
+        nodes: Of the ring, that it runs.
+        emulators: Of other nodes of the ring.
+    """
+
+    file: str
+    nodes: tuple[KernelNode, ...]
+    emulators: tuple[Emulator, ...] = ()
+
+
+@dataclass(frozen=True)
 class RingFacts:
     """What `ring.json` holds.
 
@@ -55,6 +95,7 @@ class RingFacts:
         hold: None: no node holds messages.
         load: Meanwhile; None: there was none.
         clock: What corrected the target's clock meanwhile; None: nothing that is known.
+        kernels: That were recorded meanwhile; None: none.
     """
 
     target: str
@@ -70,13 +111,15 @@ class RingFacts:
     hold: KnownHold | None = omit_none()  # noqa: RUF009 - a field
     load: KnownLoad | None = omit_none()  # noqa: RUF009 - a field
     clock: str | None = omit_none()
+    kernels: tuple[RecordedKernel, ...] | None = omit_none()
     schema: str = SCHEMA
 
     @property
     def files(self) -> tuple[str, ...]:
         """Return the names of all files beside `ring.json`, each once."""
         names = [name for each in self.ends for name in each.files]
-        return tuple(dict.fromkeys([*names, *([LOAD_FILE] if self.load else [])]))
+        kernels = [each.file for each in self.kernels or ()]
+        return tuple(dict.fromkeys([*names, *([LOAD_FILE] if self.load else []), *kernels]))
 
     def is_corrected(self, end: RecordedEnd) -> bool:
         """Tell whether something corrects the clock of a program's machine meanwhile."""

@@ -28,6 +28,7 @@ from reports.control_loops.clock_plot import figure_clock
 from reports.control_loops.load import AchievedLoad
 from reports.control_loops.loop import Stretch
 from reports.control_loops.ring import Ring, load_ring
+from reports.control_loops.ring_activities import KERNEL_RING
 from reports.control_loops.ring_evidence import (
     FOLDER,
     HOLD_FOLDER,
@@ -35,7 +36,7 @@ from reports.control_loops.ring_evidence import (
     RING_FILE,
 )
 from reports.control_loops.ring_plots import figure_stretches, figure_whole
-from reports.control_loops.ring_suspects import KERNEL_RING, ring_suspects
+from reports.control_loops.ring_suspects import ring_suspects
 from reports.control_loops.ring_verdict import FoundHold, found_hold
 from reports.control_loops.stretch_verdict import stretch_uncertainty
 from reports.control_loops.sweep import SweepRow, sweep_rows

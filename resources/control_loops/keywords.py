@@ -98,8 +98,8 @@ class ControlLoopsLibrary(LoopLibrary[Ring]):
         Args:
             target: Name of the target under `benchwright.targets` of the bench file.
             profile: `ci`, `nightly`, …: how many.
-            kernel_events: Record who has the target's processors, so that the report names who made messages
-                late.
+            kernel_events: Record who has the processors of all machines, and what TCP waits for, so that the
+                report names who made messages late.
         """
         library = bench_library()
         bench, spec = library.bench, library.target(target)

@@ -16,25 +16,23 @@ from pathlib import Path
 from hw.bench import BenchSpec, NodeKind, TargetSpec
 from hw.errors import CapabilityError
 from hw.open_bench import OpenBench
-from reports.control_loops.ring_evidence import KnownHold, RingFacts, write_ring
-from reports.control_loops.ring_suspects import KERNEL_RING
+from reports.control_loops.ring_evidence import FIRST_PORT, KnownHold, RingFacts, write_ring
 from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.control_loops.loads import end_load, load_of_loop, start_load
+from resources.control_loops.ring_kernels import record_kernels
 from resources.timeline.clocks_asked import ENDING_S, ask_clocks
 from resources.timeline.recorded_program import RecordedProgram, collect_recorded, start_recorded
 from resources.timeline.stimulus_trial import WITNESS_MAX_MS, least_way_ns
 from resources.tools.experiment import Experiment
-from resources.tools.kernel_recorder import SCHEDULING, KernelEvents, KernelRecorder, kernel_recorded
 from resources.tools.witness import add_witness
 
 TOOL = "bw-loop"
 POINTS = ("ring",)
-FIRST_PORT = 9650
+
 NODES = 3
 """Between source and sink: four machines, as in the paper (3.3)."""
 THIRD_TO_FOURTH = slice(2, 4)
 """Of the places of a ring: between them the paper's bulk data go."""
-TARGET_EVENTS = KernelEvents(SCHEDULING, 32_768, clock="tai")
 STARTING_S = 60
 """How long programs may take until the first message, beside a load that began before them."""
 TIMEOUT_MS = 20_000
@@ -55,7 +53,7 @@ class RingMessages:
         load: Kind of the load meanwhile; empty: none.
         load_mbit: Of a network's, in Mbit/s of payload.
         clock: What corrects the target's clock meanwhile, for the evidence; empty: nothing.
-        kernel_events: Who has the target's processors is recorded, where its kernel permits it.
+        kernel_events: Who has the processors of all machines is recorded, where their kernels permit it.
     """
 
     count: int
@@ -129,7 +127,7 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
     lasts_s = math.ceil(within_s) + STARTING_S
     what = load_of_loop(messages.load, lasts_s, target.node, places[THIRD_TO_FOURTH], messages.load_mbit)
     with ExitStack() as stack:
-        recorder = _kernel_recorded(stack, bench, target) if messages.kernel_events else None
+        kernels = record_kernels(stack, bench, nodes) if messages.kernel_events else None
         experiment = stack.enter_context(Experiment(bench))
         asked = ask_clocks(experiment, nodes, folder)
         add_witness(experiment, folder / "witness", WITNESS_MAX_MS)
@@ -141,8 +139,7 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
         ]
         known = end_load(load, folder)
         asked.end()
-        if recorder:
-            recorder.end(folder / KERNEL_RING)
+        recorded = kernels.end(folder) if kernels else None
     found = RingFacts(
         target.kind,
         tuple(ends),
@@ -160,17 +157,10 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
         messages.hold,
         known,
         messages.clock or None,
+        recorded,
     )
     write_ring(folder, found)
     return found
-
-
-def _kernel_recorded(stack: ExitStack, bench: OpenBench, target: TargetSpec) -> KernelRecorder | None:
-    """Record the target's kernel by its TAI; None: it does not permit that."""
-    try:
-        return stack.enter_context(kernel_recorded(bench.node(target.node), TARGET_EVENTS))
-    except CapabilityError:
-        return None
 
 
 def _start(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.patterns.overlay import Overlaid, Spans, lay_over, quiet_scene
-from reports.causes.suspects import Activity, Finding, Stay, suspects, without
+from reports.causes.suspects import Activity, Finding, Stay, overlap, suspects, without
 from reports.errors import ReportError
 
 PERIOD_NS, HOG_NS = 250_000_000, 8_000_000
@@ -174,3 +174,11 @@ def test_without_a_late_message_there_is_nothing_to_explain() -> None:
         suspects(np.zeros(3), np.zeros(3, np.bool_), [Stay("t", none, none)], [])
     with pytest.raises(ReportError, match="each message needs"):
         suspects(np.zeros(3), np.zeros(2, np.bool_), [], [])
+
+
+def test_an_overlap_is_what_two_have_in_common() -> None:
+    activity = Activity("a", "t", np.array([0, 10, 20]), np.array([5, 15, 30]))
+    both = overlap(activity, np.array([3, 12, 22, 40]), np.array([11, 13, 24, 50]))
+    assert both.begin_ns.tolist() == [3, 10, 12, 22]
+    assert both.end_ns.tolist() == [5, 11, 13, 24]
+    assert not len(overlap(activity, np.array([], np.int64), np.array([], np.int64)).begin_ns)

@@ -12,13 +12,24 @@ import numpy as np
 import pytest
 
 from reports.clock_sync.tai_utc import NodeTaiUtc, write_tai_utc
+from reports.control_loops import ring_activities
 from reports.control_loops import ring_suspects as suspects
 from reports.control_loops.ring import Ring, load_ring
-from reports.control_loops.ring_evidence import FOLDER
-from reports.control_loops.ring_suspects import KERNEL_RING, MACHINE, WITNESS
+from reports.control_loops.ring_activities import KERNEL_RING, MACHINE, WITNESS
+from reports.control_loops.ring_evidence import FOLDER, Emulator, KernelNode, RecordedKernel, write_ring
 from reports.errors import RecordError
 from reports.run.folder import RunFolder
 from reports.timeline.kernel_recording import Recording
+from tests.reports.causes.test_emulator_waits import (
+    ASLEEP,
+    EMULATOR,
+    IDLE,
+    OTHER,
+    PREEMPTED,
+    RUNNABLE,
+    Switch,
+)
+from tests.reports.causes.test_emulator_waits import ring as emulating
 from tests.reports.causes.test_kernel_activity import SWITCH, Row, ring
 from tests.reports.control_loops.ring_sample import (
     BEGIN_NS,
@@ -65,7 +76,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         assert path.name == KERNEL_RING
         return Recording({0: ring(rows)}, {})
 
-    monkeypatch.setattr(suspects, "load_recording", recorded)
+    monkeypatch.setattr(ring_activities, "load_recording", recorded)
     return tmp_path
 
 
@@ -154,3 +165,40 @@ def test_a_source_that_is_held_up_writes_late(measured: Ring) -> None:
     off = moved.tai_ns - suspects.due_ns(ring)
     assert np.abs(off - held_up).max() <= 1000
     assert off.min() >= 0
+
+
+def test_what_its_machine_ran_instead_takes_the_time_from_the_targets_threads(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the time the target's processor was not run: its emulator waited for another thread."""
+    own = RecordedKernel(KERNEL_RING, (KernelNode(TARGET),))
+    machine = RecordedKernel(
+        "kernel-ring-p01.gz",
+        (KernelNode("p01", (0,)), KernelNode("p02", (0,))),
+        (Emulator(TARGET, "vcpu0", 100),),
+    )
+    write_ring(folder, replace(load_ring(folder).facts, kernels=(own, machine)))
+    write_tai_utc(folder, [NodeTaiUtc(TARGET, 37), NodeTaiUtc("p01", 37)])
+    (folder / machine.file).touch()
+    recorded = ring_activities.load_recording(folder / KERNEL_RING)
+    switches: list[Switch] = [(0, IDLE, RUNNABLE, EMULATOR)]
+    for number in filter(held, range(COUNT)):
+        begin = comes_back_ns(number) - 500_000
+        switches.append((begin, EMULATOR, PREEMPTED, OTHER))
+        switches.append((begin + HELD_NS // 2, OTHER, ASLEEP, EMULATOR))
+    of_machine = Recording({1: emulating(switches, cpu=1)}, {})
+
+    def loaded(path: Path) -> Recording:
+        return recorded if path.name == KERNEL_RING else of_machine
+
+    monkeypatch.setattr(ring_activities, "load_recording", loaded)
+    found = suspects.ring_suspects(load_ring(folder), folder)
+    assert found
+    share = {(each.name, each.node): each.share for each in found.named}
+    assert share == {
+        ("thread nobody-knows", TARGET): pytest.approx(0.525, abs=0.02),
+        ("thread backup, of the machine below", TARGET): pytest.approx(0.475, abs=0.02),
+    }
+    without = suspects.ring_suspects(load_ring(folder), folder, ("thread ",))
+    assert without
+    assert not without.named

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of a ring's machines, recorded meanwhile: who has their processors, and what TCP waits for.
+
+Nodes that are namespaces of one machine have one kernel; the machine's own also tells when it did not run
+what emulates another node of the ring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw.errors import BenchError, CapabilityError
+from hw.open_bench import OpenBench
+from reports.control_loops.ring_activities import KERNEL_RING
+from reports.control_loops.ring_evidence import Emulator, KernelNode, RecordedKernel
+from resources.tools.kernel_recorder import SCHEDULING, KernelEvents, KernelRecorder, kernel_recorded
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""Two nodes with the same one have one kernel."""
+TELL = f"""
+cat {BOOT_ID}
+sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status
+cat /proc/sys/net/ipv4/tcp_congestion_control
+"""
+TCP = "?tcp/tcp_probe", "?tcp/tcp_retransmit_skb"
+WAKING = "sched/sched_waking", "sched/sched_wakeup_new"
+BUFFER_KB = 32_768
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """A kernel, by its boot."""
+
+    boot: str
+    nodes: tuple[KernelNode, ...]
+
+
+class KernelsOfRing:
+    """Recorders of kernels, which have begun."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._recorded: list[tuple[KernelRecorder, RecordedKernel]] = []
+
+    def add(self, recorder: KernelRecorder, kernel: RecordedKernel) -> None:
+        """Take one more."""
+        self._recorded.append((recorder, kernel))
+
+    def end(self, folder: Path) -> tuple[RecordedKernel, ...] | None:
+        """End all, fetch what they have, and return that; None: there is none; raises BenchError."""
+        for recorder, kernel in self._recorded:
+            recorder.end(folder / kernel.file)
+        return tuple(kernel for _, kernel in self._recorded) or None
+
+
+def record_kernels(stack: ExitStack, bench: OpenBench, nodes: Iterable[str]) -> KernelsOfRing:
+    """Record the kernels of nodes until the stack unwinds; one that does not permit it is left out.
+
+    Args:
+        stack: All is as it was when it has unwound.
+        bench: An open bench; the nodes are on.
+        nodes: Of the ring, the target first.
+
+    Raises:
+        BenchError: A node does not work.
+    """
+    nodes = list(dict.fromkeys(nodes))
+    found = KernelsOfRing()
+    for machine in _machines(bench, nodes):
+        of_bench = machine.boot == BOOT_ID.read_text().strip()
+        emulators = [
+            Emulator(node, name, tid)
+            for node in nodes
+            if of_bench
+            for name, tid in bench.virtual.emulating_threads(node).items()
+        ]
+        name = machine.nodes[0].node
+        file = KERNEL_RING if name == nodes[0] else f"kernel-ring-{name}.gz"
+        events = (*SCHEDULING, *TCP, *(WAKING if emulators else ()))
+        what = KernelEvents(events, BUFFER_KB, clock="tai")
+        try:
+            recorder = stack.enter_context(kernel_recorded(bench.node(name), what))
+        except CapabilityError:
+            continue
+        found.add(recorder, RecordedKernel(file, machine.nodes, tuple(emulators)))
+    return found
+
+
+def _machines(bench: OpenBench, nodes: Iterable[str]) -> list[_Machine]:
+    """Return the kernels of nodes that tell of theirs, in the order of the nodes."""
+    by_boot: dict[str, list[KernelNode]] = {}
+    for node in nodes:
+        done = bench.node(node).run(["sh", "-c", TELL], check=False)
+        lines = done.stdout.split()
+        if done.exit_code == 0 and len(lines) == 3:
+            by_boot.setdefault(lines[0], []).append(KernelNode(node, cpus_of(lines[1]), lines[2]))
+    return [_Machine(boot, tuple(own)) for boot, own in by_boot.items()]
+
+
+def cpus_of(said: str) -> tuple[int, ...]:
+    """Return the CPUs of a list as the kernel writes it, such as `0,2-3`.
+
+    Raises:
+        BenchError: It is none.
+    """
+    try:
+        spans = [[int(end) for end in each.split("-")] for each in said.split(",")]
+    except ValueError as error:
+        raise BenchError(f"no list of CPUs: {said[:100]!r}") from error
+    return tuple(cpu for span in spans for cpu in range(span[0], span[-1] + 1))
