@@ -6,20 +6,21 @@ Names are drawn: nothing in the code that looks for causes may know them.
 
 from __future__ import annotations
 
-import random
+import os
 import string
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
-from hw.bench import TargetSpec
-from hw.open_bench import OpenBench
-from hw.protocols import Job
+from bench.patterns import path_injectors
+from bench.patterns.injected import Injected, Injector, Scene
+from hw.bench import SWITCH
+from hw.errors import CapabilityError
+from hw.protocols import Node
 from resources.control_loops.ring_trial import NODES, ring_nodes
 
 PRIORITY = 60
 """Above the ring's programs, below the threads that serve the card's interrupts under PREEMPT_RT."""
+ABOVE_EMULATORS = 70
 HOG = """
 period_us=$1 busy_us=$2 rounds=$3
 at=$((${EPOCHREALTIME/./} + period_us))
@@ -46,74 +47,80 @@ for _ in range(int(rounds)):
 DISCARD_PORT = 9
 
 
-@dataclass(frozen=True)
-class Injected:
-    """What was done.
-
-    Attributes:
-        kind: Which injector.
-        guilty: Beginnings of the names of activities one of which has to be named; empty: nothing was done.
-    """
-
-    kind: str
-    guilty: tuple[str, ...]
-
-
-Injector = Callable[[OpenBench, TargetSpec, random.Random, Path, float], tuple[Job | None, Injected]]
-
-
-def hog(
-    bench: OpenBench, target: TargetSpec, rng: random.Random, folder: Path, lasts_s: float
-) -> tuple[Job, Injected]:
+@contextmanager
+def hog(scene: Scene) -> Generator[Injected]:
     """Have a thread of random name take the target's processor again and again, under SCHED_FIFO."""
-    name = "".join(rng.choices(string.ascii_lowercase, k=8))
-    period_us, busy_us = rng.randrange(300_000, 900_000), rng.randrange(8_000, 30_000)
-    node = bench.node(target.node)
-    script = folder / f"{name}.sh"
-    script.write_text(HOG)
-    place = node.bring(script)
-    shell = f"{Path(place).parent}/{name}"
-    node.run(["cp", "/bin/bash", shell])
-    words = [place, str(period_us), str(busy_us), str(int(lasts_s * 1e6 / period_us))]
-    job = node.start(["chrt", "--fifo", str(PRIORITY), shell, *words], folder / "injected")
-    return job, Injected("hog", (f"thread {name}",))
-
-
-def flood(
-    bench: OpenBench, target: TargetSpec, rng: random.Random, folder: Path, lasts_s: float
-) -> tuple[Job, Injected]:
-    """Have another node send as many small datagrams as it can, again and again: nobody reads them."""
-    period_s, busy_s = rng.uniform(0.4, 1.0), rng.uniform(0.02, 0.06)
-    # Not one of the ring's own.
-    of_ring = {node for node, _ in ring_nodes(bench.spec, target, NODES)}
-    sender = next(each for each in bench.spec.producers.values() if each.node not in of_ring)
-    node = bench.node(sender.node)
-    rounds = int(lasts_s / period_s)
-    words = [target.test_address, str(DISCARD_PORT), f"{period_s:.4f}", f"{busy_s:.4f}", str(rounds)]
-    job = node.start(["python3", "-c", FLOOD, *words], folder / "injected")
-    return job, Injected("flood", ("thread irq/", "softirq NET_RX", "thread ksoftirqd/", "interrupt "))
-
-
-def nothing(
-    bench: OpenBench, target: TargetSpec, rng: random.Random, folder: Path, lasts_s: float
-) -> tuple[None, Injected]:
-    """Do nothing."""
-    del bench, target, rng, folder, lasts_s
-    return None, Injected("nothing", ())
-
-
-INJECTORS: dict[str, Injector] = {"hog": hog, "flood": flood, "nothing": nothing}
+    node = scene.bench.node(scene.target.node)
+    with _hogging(scene, node, ["chrt", "--fifo", str(PRIORITY)]) as name:
+        yield Injected("hog", (f"thread {name}",))
 
 
 @contextmanager
-def injected(
-    kind: str, bench: OpenBench, target: TargetSpec, rng: random.Random, folder: Path, lasts_s: float
-) -> Generator[Injected]:
-    """Have something make messages late while the context lasts, for some seconds at most."""
-    folder.mkdir(parents=True, exist_ok=True)
-    job, done = INJECTORS[kind](bench, target, rng, folder, lasts_s)
+def held(scene: Scene) -> Generator[Injected]:
+    """Have a thread of random name take the processor on which the target is emulated, and outrank it.
+
+    Raises:
+        CapabilityError: The target is no guest.
+    """
+    threads = scene.bench.virtual.emulating_threads(scene.target.node)
+    if not threads:
+        raise CapabilityError(f"{scene.target.node} is no guest: nothing of this machine emulates it")
+    cpu = min(os.sched_getaffinity(next(tid for name, tid in threads.items() if name.startswith("vcpu"))))
+    words = ["taskset", "--cpu-list", str(cpu), "chrt", "--fifo", str(ABOVE_EMULATORS)]
+    with _hogging(scene, scene.bench.node(SWITCH), words) as name:
+        yield Injected("held", (f"thread {name}, of the machine below",))
+
+
+@contextmanager
+def _hogging(scene: Scene, node: Node, how: Sequence[str]) -> Generator[str]:
+    """Have a shell of random name compute again and again; return the name."""
+    name = "".join(scene.rng.choices(string.ascii_lowercase, k=8))
+    period_us, busy_us = scene.rng.randrange(300_000, 900_000), scene.rng.randrange(8_000, 30_000)
+    script = scene.folder / f"{name}.sh"
+    script.write_text(HOG)
+    place = node.bring(script)
+    shell = f"{node.fresh_folder(name)}/{name}"
+    node.run(["cp", "/bin/bash", shell])
+    words = [place, str(period_us), str(busy_us), str(int(scene.lasts_s * 1e6 / period_us))]
+    job = node.start([*how, shell, *words], scene.folder / "injected")
     try:
-        yield done
+        yield name
     finally:
-        if job is not None:
-            job.stop()
+        job.stop()
+
+
+@contextmanager
+def flood(scene: Scene) -> Generator[Injected]:
+    """Have another node send as many small datagrams as it can, again and again: nobody reads them."""
+    period_s, busy_s = scene.rng.uniform(0.4, 1.0), scene.rng.uniform(0.02, 0.06)
+    # Not one of the ring's own.
+    spec = scene.bench.spec
+    of_ring = {node for node, _ in ring_nodes(spec, scene.target, NODES)}
+    sender = next(each for each in spec.producers.values() if each.node not in of_ring)
+    rounds = int(scene.lasts_s / period_s)
+    words = [scene.target.test_address, str(DISCARD_PORT), f"{period_s:.4f}", f"{busy_s:.4f}", str(rounds)]
+    job = scene.bench.node(sender.node).start(["python3", "-c", FLOOD, *words], scene.folder / "injected")
+    try:
+        yield Injected("flood", ("thread irq/", "softirq NET_RX", "thread ksoftirqd/", "interrupt "))
+    finally:
+        job.stop()
+
+
+@contextmanager
+def nothing(scene: Scene) -> Generator[Injected]:
+    """Do nothing."""
+    del scene
+    yield Injected("nothing", ())
+
+
+INJECTORS: dict[str, Injector] = {
+    "hog": hog,
+    "flood": flood,
+    "held": held,
+    "delay": path_injectors.delay,
+    "loss": path_injectors.loss,
+    "nagle": path_injectors.nagle,
+    "slow_start": path_injectors.slow_start,
+    "bbr": path_injectors.bbr,
+    "nothing": nothing,
+}
