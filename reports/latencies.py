@@ -16,6 +16,25 @@ from reports.timeline.clock_record import Times
 _WITH_ONE = tuple(name for name in CAPABILITIES if (HERE / name / "latencies.py").exists())
 
 
+@dataclass(frozen=True)
+class PolledAt:
+    """A grid for whose next place what is sent at a steady pace waits.
+
+    Attributes:
+        grid_ns: From one place to the next.
+        source: Whose clock paces what is sent.
+        poll: Whose clock has the grid.
+        rate_ppm: Rate of the source's clock less the poll's.
+        rate_u_ppm: Its U.
+    """
+
+    grid_ns: float
+    source: str
+    poll: str
+    rate_ppm: float
+    rate_u_ppm: float
+
+
 @dataclass(frozen=True, eq=False)
 class Latencies:
     """One value after the other.
@@ -25,12 +44,14 @@ class Latencies:
         name: Of what, `whole`.
         at_ns: Shape (n,), in the order of time.
         value_ns: Shape (n,).
+        polled: What they wait for; None: for no grid that is known.
     """
 
     place: str
     name: str
     at_ns: Times
     value_ns: Floats
+    polled: PolledAt | None = None
 
 
 def latencies_of_run(run: Path) -> tuple[list[Latencies], list[str]]:

@@ -43,6 +43,19 @@ class KnownHold:
 
 
 @dataclass(frozen=True)
+class KnownPoll:
+    """One node looks for messages at the places of a grid of its own clock instead of waiting for them.
+
+    Attributes:
+        node: Its place in the ring: the source is 0.
+        poll_us: From one look to the next.
+    """
+
+    node: int
+    poll_us: int
+
+
+@dataclass(frozen=True)
 class KernelNode:
     """A node of the ring whose kernel was recorded.
 
@@ -96,6 +109,7 @@ class RingFacts:
         load: Meanwhile; None: there was none.
         clock: What corrected the target's clock meanwhile; None: nothing that is known.
         kernels: That were recorded meanwhile; None: none.
+        poll: None: all wait for their messages.
     """
 
     target: str
@@ -112,6 +126,7 @@ class RingFacts:
     load: KnownLoad | None = omit_none()  # noqa: RUF009 - a field
     clock: str | None = omit_none()
     kernels: tuple[RecordedKernel, ...] | None = omit_none()
+    poll: KnownPoll | None = omit_none()  # noqa: RUF009 - a field
     schema: str = SCHEMA
 
     @property
@@ -173,6 +188,9 @@ def load_ring_facts(folder: Path) -> RingFacts:
     hold = found.hold
     if hold is not None and not (0 < hold.node < found.hops and hold.hold_us > 0 and hold.turn > 0):
         raise RecordError(f"{RING_FILE}: hold: needs a node between source and sink; hold_us, turn >= 1")
+    poll = found.poll
+    if poll is not None and not (0 < poll.node <= found.hops and poll.poll_us > 0):
+        raise RecordError(f"{RING_FILE}: poll: needs a node behind the source; poll_us >= 1")
     return found
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from reports.errors import ReportError
-from reports.latencies import latencies_of_run
+from reports.latencies import PolledAt, latencies_of_run
 from reports.patterns.detect import detect
-from reports.patterns.drift import Rates, tested_for_drift
+from reports.patterns.drift import Rates, known_rates, tested_for_drift
 from reports.patterns.finding import Finding, Parameter
 from reports.patterns.series import PERIODS_MIN, Series, read_csv, series_of
 from reports.units import NS_PER_MS, NS_PER_S
@@ -77,15 +77,17 @@ def _of_run(options: argparse.Namespace) -> int:
         what = f"{each.place}: {each.name}"
         try:
             at_s = (each.at_ns - each.at_ns[:1]) / NS_PER_S
-            _say_all(what, series_of(at_s, each.value_ns / NS_PER_MS), options)
+            _say_all(what, series_of(at_s, each.value_ns / NS_PER_MS), options, each.polled)
         except ReportError as error:
             print(f"{what}: {error}")
     return 0
 
 
-def _say_all(what: str, series: Series, options: argparse.Namespace) -> None:
+def _say_all(what: str, series: Series, options: argparse.Namespace, polled: PolledAt | None = None) -> None:
     found = detect(series)
     rates = Rates(options.grid, options.rate_ppm, UNITS_S[options.unit])
+    if polled is not None and options.grid is None and options.rate_ppm is None:
+        rates = known_rates(polled)
     longest_s = series.length_s / PERIODS_MIN
     print(
         f"{what}: {len(series.values)} values, {series.length_s:.4g} s;"

@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from reports.latencies import PolledAt
 from reports.patterns.finding import Finding, Parameter
+from reports.units import NS_PER_MS, NS_PER_S
 
 PPM = 1e-6
 
@@ -23,11 +25,29 @@ class Rates(NamedTuple):
         grid: The poll's interval, in the unit of the values; None: unknown.
         rate_ppm: Rate of the source's clock less that of the poll's; None: unknown.
         unit_s: Of the values.
+        rate_u_ppm: U of the rate.
+        source: Whose clock paces what is sent.
+        poll: Whose clock has the grid.
     """
 
     grid: float | None
     rate_ppm: float | None
     unit_s: float
+    rate_u_ppm: float = 0.0
+    source: str = "the source"
+    poll: str = "the poll"
+
+
+def known_rates(polled: PolledAt) -> Rates:
+    """Return what a run knows of a grid and of both clocks, for values in ms."""
+    return Rates(
+        polled.grid_ns / NS_PER_MS,
+        polled.rate_ppm,
+        NS_PER_MS / NS_PER_S,
+        polled.rate_u_ppm,
+        polled.source,
+        polled.poll,
+    )
 
 
 def tested_for_drift(finding: Finding, rates: Rates) -> Finding:
@@ -41,15 +61,15 @@ def tested_for_drift(finding: Finding, rates: Rates) -> Finding:
     slope = finding.parameters["slope"]
     to_ppm = rates.unit_s / PPM
     ppm = Parameter(slope.value * to_ppm, slope.low * to_ppm, slope.high * to_ppm, "ppm")
-    source = "the source's clock"
-    beside = f"{'faster' if slope.value > 0 else 'slower'} than the poll's by {abs(ppm.value):.4g} ppm"
+    source = f"{rates.source}'s clock"
+    beside = f"{'faster' if slope.value > 0 else 'slower'} than {rates.poll}'s by {abs(ppm.value):.4g} ppm"
     words = [finding.says] if finding.says else []
     agrees: list[bool] = []
     if rates.grid is not None:
         agrees.append(height.low <= rates.grid <= height.high)
         words.append(f"height {'is' if agrees[-1] else 'is not'} the grid of {rates.grid:g}")
     if rates.rate_ppm is not None:
-        agrees.append(ppm.low <= rates.rate_ppm <= ppm.high)
+        agrees.append(ppm.low - rates.rate_u_ppm <= rates.rate_ppm <= ppm.high + rates.rate_u_ppm)
         words.append(
             f"slope {'is' if agrees[-1] else 'is not'} the difference of rates, {rates.rate_ppm:g} ppm"
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from hw.bench import BenchSpec, NodeKind, TargetSpec
 from hw.errors import CapabilityError
 from hw.open_bench import OpenBench
-from reports.control_loops.ring_evidence import FIRST_PORT, KnownHold, RingFacts, write_ring
+from reports.control_loops.ring_evidence import FIRST_PORT, KnownHold, KnownPoll, RingFacts, write_ring
 from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.control_loops.loads import end_load, load_of_loop, start_load
 from resources.control_loops.ring_kernels import record_kernels
@@ -47,6 +47,7 @@ class RingMessages:
         writes: Of a message: 1, or 2: header, then content.
         nagle: Small writes wait until what was written before is acknowledged.
         hold: Of one node; None: none holds messages.
+        poll: Likewise; None: all wait for their messages.
         udp: As datagrams; else over TCP.
         kernel_stamps: The kernels stamp coming and going, where they can.
         nodes: Programs between source and sink.
@@ -62,6 +63,7 @@ class RingMessages:
     writes: int
     nagle: bool = False
     hold: KnownHold | None = None
+    poll: KnownPoll | None = None
     udp: bool = False
     kernel_stamps: bool = True
     nodes: int = NODES
@@ -81,6 +83,8 @@ class RingMessages:
             found += ["--writes", str(self.writes), *(["--nagle"] if self.nagle else [])]
         if self.hold is not None and self.hold.node == place:
             found += ["--hold-us", str(self.hold.hold_us), "--hold-turn", str(self.hold.turn)]
+        if self.poll is not None and self.poll.node == place:
+            found += ["--poll-us", str(self.poll.poll_us)]
         return found
 
 
@@ -158,6 +162,7 @@ def measure_ring(bench: OpenBench, target: TargetSpec, messages: RingMessages, f
         known,
         messages.clock or None,
         recorded,
+        messages.poll,
     )
     write_ring(folder, found)
     return found

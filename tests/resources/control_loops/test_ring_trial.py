@@ -12,7 +12,7 @@ import pytest
 from hw.bench import load_bench
 from hw.errors import CapabilityError, ConfigError
 from hw.fields import Fields
-from reports.control_loops.ring_evidence import KnownHold
+from reports.control_loops.ring_evidence import KnownHold, KnownPoll
 from resources.control_loops.ring_trial import RingMessages, ring_nodes
 from resources.control_loops.settings import TIMES, ring_times
 from resources.profiles import times_of
@@ -54,6 +54,9 @@ def test_each_is_told_its_own_part() -> None:
     assert messages.words(1, 4) == ["--writes", "2", "--nagle"]
     assert messages.words(2, 4) == ["--writes", "2", "--nagle", "--hold-us", "2000", "--hold-turn", "20"]
     assert messages.words(4, 4) == []
+    polled = RingMessages(100, 5000, 10, 1, poll=KnownPoll(1, 700), kernel_stamps=False)
+    assert polled.words(1, 4) == ["--writes", "1", "--poll-us", "700"]
+    assert "--poll-us" not in polled.words(2, 4)
     assert RingMessages(100, 5000, 10, 1, udp=True).words(4, 4) == ["--udp", "--kernel-stamps"]
 
 
