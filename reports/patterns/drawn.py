@@ -292,8 +292,10 @@ def _ramp(canvas: _Canvas, of: Mapping[str, float]) -> None:
             break
         at_s, course = np.array([begin_s, begin_s + period_s]), np.array([base, base + rise])
         if canvas.level is not None:
-            at_s, course = (np.linspace(each[0], each[1], STEPS) for each in (at_s, course))
-            course = course + np.interp(at_s, canvas.series.times_s, canvas.level)
+            at_s = begin_s + period_s * np.linspace(0.0, 1.0, STEPS)
+            course = np.interp(at_s, canvas.series.times_s, canvas.level) + np.linspace(
+                base, base + rise, STEPS
+            )
         canvas.line("ramp", at_s, course)
 
 

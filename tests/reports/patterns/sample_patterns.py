@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.dependence import Floats
 from reports.patterns.detect import detect
 from reports.patterns.drawn import drawn_of
 from reports.patterns.kept import PATTERNS, SCHEMA, RunPatterns, SearchedSeries
@@ -21,7 +22,7 @@ def ramp_series(
     place: str, name: str, period_s: float | None = 5.0, *, height_ms: float = 5.0, count: int = COUNT
 ) -> SearchedSeries:
     """Return a series of ramps in noise of 0.5 ms, searched; without a period it is noise alone."""
-    times_s = STEP_S * np.arange(count)
+    times_s: Floats = STEP_S * np.arange(count, dtype=np.float64)
     values = 20 + 0.5 * np.random.default_rng(1).standard_normal(count)
     if period_s is not None:
         values += height_ms * (times_s / period_s % 1)

@@ -87,7 +87,7 @@ def test_outliers_levels_and_warm_up_are_marked() -> None:
 
 def test_a_grid_that_is_too_fine_is_not_an_area() -> None:
     rng = np.random.default_rng(1)
-    series = series_of(np.arange(500.0), 0.01 * rng.integers(0, 200, 500))
+    series = series_of(np.arange(500.0), (0.01 * rng.integers(0, 200, 500)).astype(np.float64))
     grid = Finding("grid", {"width": Parameter(0.01, 0.01, 0.01, "value")}, 0)
     assert drawn_of(series, [grid]).lines == ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return run
 
 
-def _changed(run: RunFolder, change: Any) -> None:
+def _changed(run: RunFolder, change: Callable[[Any], None]) -> None:
     path = run.path / PATTERNS
     data = json.loads(path.read_bytes())
     change(data)
@@ -124,7 +124,7 @@ def test_a_changed_pattern_is_found_by_verify(searched: RunFolder, tmp_path: Pat
     _changed(run, larger)
     [said] = patterns_differ(run.path, run.manifest)
     assert said.endswith(f"{TARGET}: hop 2: not what the data of the run gives")
-    _changed(run, lambda data: data["series"].pop(-1))
+    _changed(run, _last_left_out)
     assert (
         f"{PATTERNS}: control_loops/{TARGET}: hop 2: not what the data of the run gives"
         in patterns_differ(run.path, run.manifest)
@@ -133,21 +133,35 @@ def test_a_changed_pattern_is_found_by_verify(searched: RunFolder, tmp_path: Pat
     assert patterns_differ(run.path, run.manifest) == []  # a run of before, or of `quick`
 
 
-def _findings(data: Any) -> list[Any]:
-    return [each["findings"] for each in data["series"] if each["findings"]]
+def _other_schema(data: Any) -> None:
+    data["schema"] = "benchwright.patterns/2"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda data: data.update(schema="benchwright.patterns/2"),
-        lambda data: [each[0].update(kind="x") for each in _findings(data)],
-        lambda data: [each["drawn"]["times_s"].pop() for each in data["series"] if "drawn" in each],
-        lambda data: [each.pop("drawn", None) for each in data["series"]],
-    ],
-    ids=["schema", "kind", "times", "no plot"],
-)
-def test_a_damaged_file_is_said_and_shows_nothing(searched: RunFolder, tmp_path: Path, change: Any) -> None:
+def _other_kind(data: Any) -> None:
+    for each in data["series"]:
+        for finding in each["findings"]:
+            finding["kind"] = "x"
+
+
+def _a_time_less(data: Any) -> None:
+    for each in data["series"]:
+        if "drawn" in each:
+            each["drawn"]["times_s"].pop()
+
+
+def _no_plot(data: Any) -> None:
+    for each in data["series"]:
+        each.pop("drawn", None)
+
+
+def _last_left_out(data: Any) -> None:
+    data["series"].pop()
+
+
+@pytest.mark.parametrize("change", [_other_schema, _other_kind, _a_time_less, _no_plot])
+def test_a_damaged_file_is_said_and_shows_nothing(
+    searched: RunFolder, tmp_path: Path, change: Callable[[Any], None]
+) -> None:
     run = _copied(searched, tmp_path)
     _changed(run, change)
     with pytest.raises(RecordError, match=r"found\.json"):
