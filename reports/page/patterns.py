@@ -89,6 +89,7 @@ class SectionPatterns:
         searched: How many series of it were searched.
         left_out: How many were not, by why.
         problem: Why none can be shown; empty: they can.
+        is_bounded: The profile takes no more series of the run than were searched.
     """
 
     drawn: tuple[ShownPatterns, ...] = ()
@@ -96,6 +97,7 @@ class SectionPatterns:
     searched: int = 0
     left_out: tuple[tuple[str, int], ...] = ()
     problem: str = ""
+    is_bounded: bool = False
 
 
 class PagePatterns:
@@ -130,7 +132,11 @@ class PagePatterns:
             return None
         groups = list(grouped([each for each in own if each.findings], capability))
         return SectionPatterns(
-            tuple(groups[:FIGURES_MAX]), tuple(groups[FIGURES_MAX:]), len(own), tuple(why.items())
+            tuple(groups[:FIGURES_MAX]),
+            tuple(groups[FIGURES_MAX:]),
+            len(own),
+            tuple(why.items()),
+            is_bounded=len(self._found.series) >= self._found.series_max,
         )
 
 

@@ -179,6 +179,8 @@ def test_evidence_that_cannot_be_read_is_left_out_and_fails_nothing(tmp_path: Pa
     assert found.series == ()
     why = {each.why for each in found.left_out}
     assert "fewer than 200 values" in why
+    assert "(fewer than 200 values)" in (words := words_of(page_with(run.path, "control-loops")))
+    assert "searches all" not in words
     assert any(RING_FILE in each for each in why)
 
 
