@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
+from reports.__main__ import main
 from reports.control_loops.ring_evidence import FOLDER, RING_FILE
 from reports.errors import RecordError
 from reports.page.render import render_pages
 from reports.patterns import kept
 from reports.patterns.kept import PATTERNS, keep_patterns, patterns_differ, read_patterns, search_run
+from reports.rejudge.run import RejudgeResult
 from reports.run.folder import RunFolder
+from reports.run.integrity import write_sums
 from reports.run.outcome import outcome_of
 from tests.reports.control_loops.ring_sample import TARGET, hop_ns, write_sample_ring
 from tests.reports.pages import page_with, words_of
@@ -131,6 +134,29 @@ def test_a_changed_pattern_is_found_by_verify(searched: RunFolder, tmp_path: Pat
     )
     (run.path / PATTERNS).unlink()
     assert patterns_differ(run.path, run.manifest) == []  # a run of before, or of `quick`
+
+
+def test_verify_searches_again_where_the_pages_were_made_here(
+    searched: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What else `verify` finds of evidence that is made up counts for nothing here."""
+    run = _copied(searched, tmp_path)
+    _changed(run, _last_left_out)
+    write_sums(run.path)
+    by = ""
+
+    def nothing(_run: Path) -> RejudgeResult:
+        return RejudgeResult((), (), 0, 0)
+
+    def compared(_run: Path) -> tuple[list[str], str]:
+        return [], by
+
+    monkeypatch.setattr("reports.__main__.rejudge", nothing)
+    monkeypatch.setattr("reports.__main__.pages_differ", compared)
+    assert main(["verify", str(run.path)]) == 1
+    assert "hop 2: not what the data of the run gives" in capsys.readouterr().out
+    by = "pages not compared: made by another commit"
+    assert main(["verify", str(run.path)]) == 0
 
 
 def _other_schema(data: Any) -> None:
