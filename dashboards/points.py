@@ -17,6 +17,7 @@ from typing import Any, cast
 from dashboards.bench_key import bench_facts, key_of_facts
 from dashboards.errors import PointError
 from dashboards.line_protocol import Field, Point, field_text, tag_text
+from dashboards.pattern_points import pattern_points
 from reports.daq_replay.record_replays import RecordReplays
 from reports.quantities import AXES, INSTRUMENT_CHECKS, QUANTITIES, SERIES
 from reports.record.histogram import Summary
@@ -106,6 +107,7 @@ def run_points(folder: RunFolder, branch: str) -> RunPoints:
             points.append(physical)
     came_out = outcome_of(folder)
     points.append(_run_point(records, came_out, common, replays))
+    points += pattern_points(folder, branch, time_ns, common.fields_of)
     return RunPoints(
         run_id=manifest.run_id,
         time_ns=time_ns,
@@ -176,8 +178,11 @@ class _Common:
 
     def fields(self, record: Measurement | None) -> dict[str, Field]:
         """Return the fields that say where a point comes from; None: that of the whole run."""
-        target = None if record is None else record.subject.target
         of_edges = record is not None and any(e.path.startswith(_EDGE_EVIDENCE) for e in record.evidence)
+        return self.fields_of(None if record is None else record.subject.target, of_edges=of_edges)
+
+    def fields_of(self, target: str | None, *, of_edges: bool = False) -> dict[str, Field]:
+        """Return those of a target; None: of the whole run."""
         return {
             "run_id": self.manifest.run_id,
             "commit": self.manifest.commit or "",

@@ -32,6 +32,7 @@ from reports.page.render import PAGE, render_pages, write_page
 from reports.page.renewal import renew
 from reports.page.stalled import discrepancies
 from reports.patterns.command import add_patterns
+from reports.patterns.kept import keep_patterns, patterns_differ
 from reports.record.measurement import measurement_schema
 from reports.rejudge.run import rejudge
 from reports.rejudge.seal import sealed_by
@@ -163,6 +164,8 @@ def _finish(options: argparse.Namespace) -> int:
     run.close_afterwards()
     run.update(outcome=outcome_of(run, finalising=True).outcome)
     (run.path / SEAL).unlink(missing_ok=True)
+    if why := keep_patterns(run.path, run.manifest.profile):
+        print(f"reports: patterns were not searched: {why}", file=sys.stderr)
     write_file_list(run)
     write_page(run.path)
     run.finish()
@@ -206,6 +209,8 @@ def _verify_run(run: Path, named: bool, seals: TrustedSeals | None) -> int:
         pages = ""
         if not problems:
             problems, pages = pages_differ(run)
+        if not problems and not pages:  # made by this installation
+            problems = patterns_differ(run, manifest)
         if not problems:
             print(f"{run}: {len(read_sums(run))} files unchanged; {SUMS} is {sha256_file(run / SUMS)}")
             print(

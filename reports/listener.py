@@ -252,6 +252,7 @@ class Listener:
             self._step("note the problems", lambda: self._note_problems(run))
             self._step("close the manifest", run.close)
             self._step("say how it came out", lambda: self._say_outcome(run))
+            _keep_patterns(run)
             self._step("list its files", lambda: write_file_list(run))
             self._step("render the page", lambda: _render(run.path))
             self._step("finalise", lambda: self._finalise(run))
@@ -346,6 +347,13 @@ class Listener:
     def _note_problems(self, run: RunFolder) -> None:
         for problem in list(self._problems):
             run.add_problem(problem)
+
+
+def _keep_patterns(run: RunFolder) -> None:
+    """Search the run's series of latency for patterns; that it cannot be done is no problem of the run."""
+    kept: Any = import_module("reports.patterns.kept")
+    if why := kept.keep_patterns(run.path, run.manifest.profile):
+        print(f"[ WARN ] patterns were not searched: {why}", file=sys.__stderr__, flush=True)
 
 
 def _render(path: Path) -> None:

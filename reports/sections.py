@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 
 from reports.capabilities import CAPABILITIES, HERE
@@ -12,3 +13,5 @@ _WITH_ONE = tuple(name for name in CAPABILITIES if (HERE / name / "section.py").
 SECTIONS: tuple[Section, ...] = tuple(import_module(f"reports.{name}.section").SECTION for name in _WITH_ONE)
 OF_SECTIONS: frozenset[str] = frozenset(each for name in _WITH_ONE for each in CAPABILITIES[name].quantities)
 """The quantities of capabilities that have one: it shows their checks of the bench."""
+FOLDERS: Mapping[str, str] = {section.name: name for name, section in zip(_WITH_ONE, SECTIONS, strict=True)}
+"""The folder of each section's capability, by the section's name."""

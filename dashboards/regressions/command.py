@@ -77,6 +77,12 @@ def put_advice(folder: RunFolder, advice: Advice, *, again: bool = False) -> str
 
 def summary(advice: Advice) -> str:
     """Return the advice in one line."""
+    count = len(advice.new_patterns or ())
+    words = f"; {count} new {'pattern' if count == 1 else 'patterns'}" if count else ""
+    return f"{_of_values(advice)}{words}"
+
+
+def _of_values(advice: Advice) -> str:
     if not advice.series:
         return "no value that is followed over time"
     if not advice.series_ready:

@@ -12,6 +12,7 @@ import numpy as np
 from dashboards.regressions.changes import DEFAULTS, Settings, change_needs, find_changes
 from dashboards.regressions.commits import add_commits, subjects_of
 from dashboards.regressions.event import Event, Level, RunValue
+from dashboards.regressions.new_patterns import new_patterns
 from dashboards.regressions.run_history import (
     SeriesHistory,
     StoredRun,
@@ -77,6 +78,7 @@ def advise_run(store: Store, run_id: str, repository: Path, settings: Settings =
     ready = [one.level_runs for one in looked if one.level_runs >= settings.baseline_min]
     beyond = [one.beyond for one in looked if one.beyond is not None]
     lengths = [one.level_runs for one in looked]
+    patterns = new_patterns(store, run)
     return Advice(
         schema=ADVICE_SCHEMA,
         run_id=run_id,
@@ -94,6 +96,8 @@ def advise_run(store: Store, run_id: str, repository: Path, settings: Settings =
         beyond=tuple(sorted(beyond, key=_distance, reverse=True)),
         beyond_by_chance=float(sum(2 / (min(n, settings.baseline_max) + 1) for n in ready)),
         change_needs=change_needs(settings),
+        new_patterns=patterns.new,
+        patterns_untold=patterns.untold,
     )
 
 

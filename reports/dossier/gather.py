@@ -39,6 +39,7 @@ from reports.dossier.model import (
     Signatory,
     Target,
 )
+from reports.dossier.patterns import patterns_of
 from reports.dossier.source import (
     Source,
     absent_runs,
@@ -303,6 +304,7 @@ def _run(source: Source, trusted: TrustedSeals | None) -> Run:
         files=tuple(
             File(path, (source.path / path).stat().st_size, digest) for path, digest in source.sums.items()
         ),
+        patterns=patterns_of(source.path),
     )
 
 

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.record.codec import from_json, to_json
+from reports.record.codec import from_json, omit_none, to_json
 from reports.record.measurement import Measurement, Number
 from reports.run.manifest import Manifest
 
@@ -314,6 +314,7 @@ class Run:
         tools: Versions.
         tests_skipped: Name and reason of each test that was left out; name and message of each that failed.
         files: Every file but `SHA256SUMS`.
+        patterns: Series with patterns over time, and these in words; None: none were searched.
     """
 
     folder: str
@@ -328,6 +329,7 @@ class Run:
     tests_skipped: tuple[Pair, ...]
     tests_failed: tuple[Pair, ...]
     files: tuple[File, ...]
+    patterns: tuple[Pair, ...] | None = omit_none()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from reports.errors import RecordError
-from reports.record.codec import from_json, to_json
+from reports.record.codec import from_json, omit_none, to_json
 from reports.record.json_text import load_json
 from reports.record.measurement import Number
 
@@ -109,6 +109,21 @@ class BeyondBaseline:
 
 
 @dataclass(frozen=True, slots=True)
+class NewPattern:
+    """A pattern of a series that the run before did not have, and could have shown.
+
+    Attributes:
+        series: Folder of the evidence, and of what.
+        text: Its kind and period: `ramp, period 30 s`.
+        run_before: The last run before that was searched for it.
+    """
+
+    series: str
+    text: str
+    run_before: str
+
+
+@dataclass(frozen=True, slots=True)
 class BenchChange:
     """The last change of the bench.
 
@@ -141,6 +156,8 @@ class Advice:
         beyond: The farthest first.
         beyond_by_chance: How many values would be beyond if nothing had changed.
         change_needs: Earlier runs that a series needs before a change can be seen; 0: an older file.
+        new_patterns: Those that the run before did not have; None: an older file.
+        patterns_untold: Patterns that are not in the run before, which was too short to show them.
     """
 
     schema: str
@@ -159,6 +176,8 @@ class Advice:
     beyond: tuple[BeyondBaseline, ...]
     beyond_by_chance: Number
     change_needs: int = 0
+    new_patterns: tuple[NewPattern, ...] | None = omit_none()
+    patterns_untold: int | None = omit_none()
 
     @property
     def tells_changes(self) -> bool:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reports.history.section import AdviceSection, gather_advice
 from reports.natural_order import natural
+from reports.page.patterns import PagePatterns, SectionPatterns
 from reports.quantities import INSTRUMENT_CHECKS
 from reports.record.measurement import Measurement, Outcome, UncertaintyPart
 from reports.rejudge.simulated import signs_of_emulation
@@ -22,7 +23,7 @@ from reports.run.selected_before import selected_in
 from reports.run.tally import effective, relative_margin, worst
 from reports.run.targets import targets_of
 from reports.section import Section, TargetData, TargetView
-from reports.sections import OF_SECTIONS, SECTIONS
+from reports.sections import FOLDERS, OF_SECTIONS, SECTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class Report:
         left_out: What the profile leaves out of the suites that it, or each of its targets, takes part in.
         attempts: Attempts of suites, as the manifest lists them.
         attempts_total: Measurements of the target in all attempts.
+        patterns: Of the series of a section, by its name.
     """
 
     folder: str
@@ -79,6 +81,7 @@ class Report:
     parts: tuple[PartRow, ...]
     hashes: tuple[HashRow, ...]
     problems: tuple[str, ...]
+    patterns: Mapping[str, SectionPatterns] = field(default_factory=dict[str, SectionPatterns])
 
     def shown_in(self, name: str) -> TargetView | None:
         """Return what the section of a name shows of the one target of this report; None: nothing."""
@@ -192,8 +195,17 @@ def _report(
         attempts=tuple(each for each in run.manifest.attempts if not several or _is_of(each, target)),
         others=tuple(_by_quantity(rest)),
         advice=advice,
+        patterns=_patterns(run.path, sections, target if several else ""),
         parts=tuple(_parts(counting, [part for _section, shown in each for part in shown.parts])),
     )
+
+
+def _patterns(
+    run: Path, sections: Iterable[tuple[Section, tuple[TargetView, ...]]], target: str
+) -> dict[str, SectionPatterns]:
+    kept = PagePatterns(run)
+    each = {section.name: kept.of(FOLDERS[section.name], target) for section, _shown in sections}
+    return {name: found for name, found in each.items() if found is not None}
 
 
 def _whole(

@@ -11,6 +11,7 @@ import pytest
 from dashboards.delivery.deliver import SPOOL
 from dashboards.delivery.endpoint import load_endpoint
 from dashboards.line_protocol import Field
+from dashboards.pattern_points import PATTERN
 from dashboards.points import (
     EVENT_KINDS,
     LATENCY,
@@ -22,7 +23,9 @@ from dashboards.points import (
     run_points,
 )
 from hw.errors import ConfigError
+from reports.run.folder import RunFolder
 from tests.reports import sample_run
+from tests.reports.patterns.sample_patterns import ramp_series, write_sample_patterns
 
 STORE = Path(__file__).resolve().parents[2] / "docs" / "store.md"
 
@@ -72,6 +75,14 @@ def test_fields_of_a_run(run: RunPoints) -> None:
     text = section("### Fields of a run")
     likewise = dict.fromkeys(re.findall(r"`(count_\w+|requirements_\w+|tests_\w+)`", text), "integer")
     assert documented_types("### Fields of a run") | likewise == types_of(fields_of(run, RUN))
+
+
+def test_fields_of_a_series_that_was_searched(tmp_path: Path) -> None:
+    made = RunFolder.create(tmp_path, "virtual", "ci", simulated=True, commit="0" * 40)
+    write_sample_patterns(made.path, ramp_series("control_loops/linux-rt", "whole"))
+    heading = "### Series that were searched for patterns"
+    assert documented_types(heading) == types_of(fields_of(run_points(made, "main"), PATTERN))
+    assert f"`{PATTERN}`" in section(heading)
 
 
 def test_measurements() -> None:

@@ -31,6 +31,7 @@ from reports.dossier.environment import provisioning_of
 from reports.errors import ReportError
 from reports.history.advice import parse_advice
 from reports.page.model import gather_run
+from reports.patterns.kept import read_patterns
 from reports.realtime_ethernet.evidence import load_messages, load_thread_shares
 from reports.rejudge.run import rejudge
 from reports.requirement_forms import read_set
@@ -42,6 +43,7 @@ from reports.tools.answers import recv_progress
 from tests.campaign import Campaign
 from tests.reports.clock_run import add_clock_trial
 from tests.reports.hostile import damaged
+from tests.reports.patterns.sample_patterns import ramp_series, write_sample_patterns
 from tests.reports.realtime_ethernet.sample import write_ring_sample, write_traced_sample
 from tests.reports.sample_advice import BENCH_CHANGE, advice_of
 from tests.reports.sample_clock import compare_answer
@@ -94,6 +96,7 @@ READERS: dict[str, Read] = {
     "evidence/realtime_ethernet/ring/traced-64-ring.gz": _threads,
     "evidence/provisioning/linux-rt/*.*": lambda file: provisioning_of(file.parents[3], "run", "linux-rt"),
     "evidence/history/advice.json": lambda file: parse_advice(file.read_bytes()),
+    "evidence/patterns/found.json": lambda file: read_patterns(file.parents[2]),
 }
 
 
@@ -125,6 +128,7 @@ def _add_more(made: RunFolder) -> None:
     (made.evidence_folder("history") / "advice.json").write_bytes(
         advice_of(made.path, bench_change=BENCH_CHANGE).to_bytes()
     )
+    write_sample_patterns(made.path, ramp_series("clock_sync/x", "clock error"))
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -147,10 +148,15 @@ def test_page_says_who_had_the_time(folder: Path, tmp_path_factory: pytest.TempP
     shutil.copytree(folder, run.evidence_folder(FOLDER, TARGET), dirs_exist_ok=True)
     run.update(target={TARGET: {"hostname": TARGET}})
     run.close()
-    words = words_of(page_with(run.path, "control-loops"))
+    page = page_with(run.path, "control-loops")
+    words = words_of(page)
     said = f"100 % of what late messages take longer, in {COUNT // EACH - 1} groups, had thread nobody-knows"
     assert said in words
     assert "Who was active on the target while late messages were there" in words
+    [bar, *others] = re.findall(r'<svg class="amount".*?</svg>', page)
+    assert re.search(r'aria-label="100 %, from \d+ to 100 %"', bar)
+    assert '<rect x="0" y="2" width="99.9" height="8" fill="var(--type1)"/>' in bar
+    assert all('fill="var(--type1)"' not in other for other in others)
 
 
 def test_a_source_that_is_held_up_writes_late(measured: Ring) -> None:

@@ -14,6 +14,8 @@ import pytest
 from reports.page.render import render, render_pages
 from tests.dashboards.trends.browser import Browser
 from tests.reports.clock_run import add_clock_trial
+from tests.reports.control_loops.ring_sample import TARGET, write_sample_ring
+from tests.reports.patterns.sample_patterns import ramp_series, write_sample_patterns
 from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_run import Disturbance, add_attempt, make_run, make_run_of_targets
 
@@ -70,6 +72,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for name, disturbance in (("fail", stalled), ("inconclusive", undecided)):
         one = make_run(tmp_path_factory.mktemp(name), disturbance)
         (folder / f"one-{name}.html").write_text(render(one.path), encoding="utf-8")
+    looped = make_run(tmp_path_factory.mktemp("looped"), close=False)
+    write_sample_ring(looped.evidence_folder("control_loops", TARGET))
+    place = f"control_loops/{TARGET}/0-ms-under-compile-like-with-chrony"
+    series = [ramp_series(place, f"hop {hop}", 4.0 + 0.7 * hop) for hop in range(8)]
+    write_sample_patterns(looped.path, *series)
+    looped.close()
+    (folder / "one-patterns.html").write_text(render(looped.path), encoding="utf-8")
+    assert "2 more series with patterns" in (folder / "one-patterns.html").read_text(encoding="utf-8")
     return sorted(folder.iterdir())
 
 

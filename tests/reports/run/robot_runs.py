@@ -34,6 +34,11 @@ def record(value=5, requirement="REQ-1", target="linux-rt", stack=None):
     if verdict.outcome != "pass":
         raise AssertionError(verdict.message)
 
+def ring():
+    """Leave evidence of a ring."""
+    from tests.reports.control_loops.ring_sample import write_sample_ring
+    write_sample_ring(reports.current_run().evidence_folder("control_loops", "linux-rt"))
+
 def read(path):
     """Read a requirements file as the suites do."""
     from pathlib import Path

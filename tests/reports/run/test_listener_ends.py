@@ -10,6 +10,7 @@ import pytest
 
 from reports.__main__ import main
 from reports.listener import EXIT_LISTENER_FAILED
+from reports.patterns.kept import PATTERNS, read_patterns
 from reports.rejudge.run import rejudge
 from reports.run.failed_tests import FailedTest
 from reports.run.folder import RunFolder
@@ -142,6 +143,21 @@ def test_a_run_that_is_interrupted_in_its_setup_says_so(robot: Robot):
     came_out = outcome_of(run)
     assert (came_out.outcome, came_out.exit_code) == ("inconclusive", 4)
     assert "The run was interrupted, at least 10 of 60 s counted; 2 tests" in " ".join(came_out.reasons)
+
+
+def test_the_series_of_a_run_are_searched_as_it_ends(robot: Robot):
+    """What is found is part of the run: listed, summed, sealed, on its page."""
+    done = robot.run("Measures\n    Record\n    Ring\n", "--variable", "TARGET:linux-rt")
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = robot.latest()
+    found = read_patterns(run.path)
+    assert found is not None
+    assert "whole" in {each.name for each in found.series}
+    assert run.manifest.file_sizes_bytes is not None
+    assert run.manifest.file_sizes_bytes[PATTERNS] == (run.path / PATTERNS).stat().st_size
+    assert "series were searched for patterns" in (run.path / "qualification.html").read_text()
+    assert changed_files(run.path) == []
+    assert not [each for each in rejudge(run.path).problems if "patterns" in each]
 
 
 def test_a_run_killed_while_its_page_was_written_is_no_pass_and_can_be_finished(
