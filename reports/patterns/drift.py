@@ -78,4 +78,8 @@ def tested_for_drift(finding: Finding, rates: Rates) -> Finding:
         words.append(f"{source} is {beside}")
     else:
         words.append(f"were it a grid that drifts, {source} would be {beside}")
-    return replace(finding, kind="drifting_grid" if is_drift else finding.kind, says="; ".join(words))
+    says = "; ".join(words)
+    if not is_drift or finding.kind == "drifting_grid":
+        return replace(finding, says=says)
+    rest = {name: each for name, each in finding.parameters.items() if name != "height"}
+    return replace(finding, kind="drifting_grid", parameters={"width": height, **rest}, says=says)

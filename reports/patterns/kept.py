@@ -20,6 +20,7 @@ from reports.errors import RecordError, ReportError
 from reports.latencies import Latencies, latencies_of_run
 from reports.patterns.detect import detect
 from reports.patterns.drawn import Drawn, drawn_of
+from reports.patterns.drift import known_rates, tested_for_drift
 from reports.patterns.finding import Finding
 from reports.patterns.sentence import KINDS
 from reports.patterns.series import PERIODS_MIN, VALUES_MIN, series_of
@@ -141,9 +142,13 @@ def _searched(each: Latencies) -> SearchedSeries:
     at_s = (each.at_ns - each.at_ns[:1]) / NS_PER_S
     series = series_of(at_s.astype(np.float64), each.value_ns / NS_PER_MS)
     found = detect(series)
-    drawn = drawn_of(series, found.findings) if found.findings else None
+    findings = found.findings
+    if each.polled is not None:
+        rates = known_rates(each.polled)
+        findings = tuple(tested_for_drift(finding, rates) for finding in findings)
+    drawn = drawn_of(series, findings) if findings else None
     searched = SearchedSeries(
-        each.place, each.name, len(series.values), series.length_s, found.findings, found.remarks, drawn
+        each.place, each.name, len(series.values), series.length_s, findings, found.remarks, drawn
     )
     to_json(searched)  # which refuses what is no number
     return searched

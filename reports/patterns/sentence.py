@@ -46,14 +46,15 @@ def period_words(finding: Finding) -> str:
 
 
 def parameter_words(finding: Finding) -> str:
-    """Return the parameters with their intervals of 95 %, and how often noise alone shows as much."""
+    """Return the parameters with their intervals of 95 %, the chance of noise, and what it says of clocks."""
     words = [
         f"{name} {_number(each.value)} ({_number(each.low)} … {_number(each.high)})"
         f" {each.unit.replace('value', 'ms')}"
         for name, each in finding.parameters.items()
     ]
     chance = f"{finding.false_alarms:.1g}" if finding.false_alarms > 1e-6 else "below 1e-6"
-    return f"{name_of(finding.kind)}: {', '.join(words)}; false alarms {chance}"
+    says = f"; {finding.says}" if finding.says else ""
+    return f"{name_of(finding.kind)}: {', '.join(words)}; false alarms {chance}{says}"
 
 
 def _number(value: float) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from reports.control_loops.ring_evidence import FOLDER, KnownPoll, write_ring
 from reports.latencies import Latencies
 from reports.patterns import drift
 from reports.patterns.detect import detect
+from reports.patterns.kept import search_run
+from reports.patterns.sentence import parameter_words
 from reports.patterns.series import series_of
 from tests.reports.control_loops.ring_sample import (
     BEGIN_NS,
@@ -33,7 +36,7 @@ PERIOD_S = GRID_NS / PPM / 1000
 
 
 @pytest.fixture(scope="module")
-def series(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Latencies]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("run")
     folder = run / "evidence" / FOLDER / TARGET
 
@@ -48,6 +51,11 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Latencies]:
 
     facts = write_sample_ring(folder, count=COUNT, hops=hops, machines=CLOCKS)
     write_ring(folder, replace(facts, poll=KnownPoll(1, GRID_NS // 1000)))
+    return run
+
+
+@pytest.fixture(scope="module")
+def series(run: Path) -> dict[str, Latencies]:
     found, problems = latencies_of(run)
     assert not problems
     return {each.name: each for each in found}
@@ -73,3 +81,11 @@ def test_its_ramps_are_named_with_both_clocks(series: dict[str, Latencies]) -> N
     assert found.parameters["period"].value == pytest.approx(PERIOD_S, rel=0.01)
     assert f"slope is the difference of rates, {PPM} ppm" in found.says
     assert f"{TARGET}'s clock is faster than {POLLS}'s by " in found.says
+
+
+def test_what_a_run_keeps_names_both_clocks(run: Path) -> None:
+    kept = search_run(run, "ci")
+    assert kept
+    [hop] = [each for each in kept.series if each.name == "hop 1"]
+    [found] = hop.findings
+    assert f"{TARGET}'s clock is faster than {POLLS}'s by " in parameter_words(found)
