@@ -58,7 +58,8 @@ class Fit:
         self.square = float(self.news @ self.news)
 
     def _without_level(self, news: Floats) -> Floats:
-        return news - np.multiply.outer(news @ self._level, self._level)
+        along = news @ self._level
+        return news - (along * self._level if news.ndim == 1 else np.multiply.outer(along, self._level))
 
     def whitened(self, shape: Floats) -> Floats:
         """Return a shape as it is in the news, shape (n,) or (k, n)."""

@@ -92,11 +92,11 @@ class _Scan:
             last = self.count - self.edge - course
             if last <= self.edge:
                 continue
-            at = np.arange(self.edge, last)
-            gain = ((running[at + course] - running[at]) / course) ** 2 / norm[at]
+            rise = running[self.edge + course : last + course] - running[self.edge : last]
+            gain = (rise / course) ** 2 / norm[self.edge : last]
             index = int(np.argmax(gain))
             if gain[index] > best[0]:
-                best = (float(gain[index]), int(at[index]), course)
+                best = (float(gain[index]), self.edge + index, course)
         return best[0] / max(float(news @ news) / self.count, 1e-300), best[1], best[2]
 
 
