@@ -30,10 +30,11 @@ from reports.patterns.grid import (
     sharpness,
 )
 from reports.patterns.level import Level, find_level, level_finding
-from reports.patterns.lines_shared import find_change_of_lines
+from reports.patterns.lines_shared import find_change_of_lines, of_width
 from reports.patterns.noise import fit_noise, without_slow
 from reports.patterns.outlier import find_outliers, same_period
-from reports.patterns.ramp import Ramp, find_ramp, ramp_finding
+from reports.patterns.ramp import PHASES, Ramp, find_ramp, gains_of, ramp_finding
+from reports.patterns.ramp_on_lines import ramp_on_lines
 from reports.patterns.recovery import find_recovery
 from reports.patterns.series import Series
 from reports.patterns.two_levels import find_two_levels
@@ -47,6 +48,8 @@ REFITS = 2
 GAIN_MIN = 12.0
 """Of the log-likelihood, by tails as of Laplace's, with the noise fitted with and without the pattern."""
 CHANGES = ("level_change", "two_levels")
+FOLLOWS = 0.25
+"""Of a ramp's gain: what ramps of the gaps' period have of it, if it is what follows gaps."""
 SHARPER = 1.1
 """A ramp beside a grid leaves its lines sharper by so much than one drift of all lines does."""
 
@@ -159,7 +162,7 @@ def _on_lines(state: _State, whole: Series, gaps: Gaps | None, lines: Lines) -> 
     if not drifts(state.full, lines, drift):
         drift = Drift(0.0, drift.together)
     elif not state.is_thinned and (ramp := _ramp_beside(state.full, lines, drift)) is not None:
-        known, drift = known + ramp.pattern, Drift(0.0, drift.together)
+        known, drift = _beside_lines(state.full, lines, ramp), Drift(0.0, drift.together)
     solved = fitted(Series(state.full.times_s, state.full.values - known), lines.width, drift.slope)
     if solved is None:
         return None
@@ -183,6 +186,13 @@ def _on_lines(state: _State, whole: Series, gaps: Gaps | None, lines: Lines) -> 
     kept = slice(len(whole.values) - len(flat.full.values), None)
     on = Unfolded(on.lines[kept], on.grid[kept])
     return flat._replace(on=on, drift=Drift(slope, drift.together), lines=lines._replace(width=width))
+
+
+def _beside_lines(series: Series, lines: Lines, ramp: Ramp) -> Floats:
+    """Return the pattern of ramps beside a grid, shape (n,), by where values come to lie on its lines."""
+    start, height = ramp_on_lines(series, lines.width, ramp.start, ramp.height.value)
+    turns = (series.times_s - start[1]) / start[0]
+    return height * (turns - np.floor(turns))
 
 
 def _sawtooth(series: Series, width: float, slope: float) -> Floats:
@@ -248,6 +258,7 @@ def _grid_findings(state: _State, lines: Lines, left: Floats, has_change: bool) 
         tested = Series(full.times_s, tested.values - lines.width * by)
         again = drifting_finding(tested, lines, state.drift, numbers - by)
         grid = again.finding if again else grid
+        change = of_width(change, grid.parameters["width"])
     return [grid, _later(change, state.shift_s)]
 
 
@@ -265,7 +276,7 @@ def _guessed(series: Series, gaps: Gaps | None) -> list[Ramp | Level]:
         candidates: list[Ramp | Level | None] = [find_level(now, fit, guess=True)]
         if not any(isinstance(each, Ramp) for each in found):
             ramp = find_ramp(now, fit, guess=True)
-            candidates.append(None if ramp is None or _follows_gaps(ramp, gaps) else ramp)
+            candidates.append(None if ramp is None or _follows_gaps(ramp, fit, now, gaps) else ramp)
         here = [each for each in candidates if each is not None]
         if not here:
             break
@@ -288,7 +299,7 @@ def _judged(series: Series, guesses: list[Ramp | Level], gaps: Gaps | None) -> l
             seek = find_ramp if isinstance(guess, Ramp) else find_level
             fit = Fit(values, noise, after_gap)
             again: Ramp | Level | None = seek(now, fit, guess=refit < REFITS - 1)
-            if isinstance(again, Ramp) and _follows_gaps(again, gaps):
+            if isinstance(again, Ramp) and _follows_gaps(again, fit, now, gaps):
                 again = None
             if again is not None and _gain(values, values - again.pattern) <= GAIN_MIN:
                 again = None
@@ -322,11 +333,18 @@ def _gain(values: Floats, left: Floats) -> float:
     return len(values) * float(np.log(losses[0] / losses[1]))
 
 
-def _follows_gaps(ramp: Ramp, gaps: Gaps | None) -> bool:
-    """Tell whether a ramp has the period of gaps: it is what follows them."""
+def _follows_gaps(ramp: Ramp, fit: Fit, series: Series, gaps: Gaps | None) -> bool:
+    """Tell whether a ramp is what follows gaps: it has their period, or is that of some of them by chance.
+
+    What follows each gap alike is explained by ramps of the gaps' period, too.
+    """
     if gaps is None:
         return False
-    return same_period(float(ramp.start[0]), gaps.finding.parameters["period"].value)
+    period_s = gaps.finding.parameters["period"].value
+    if not same_period(float(ramp.start[0]), period_s):
+        return False
+    starts = np.array([(period_s, phase * period_s / PHASES) for phase in range(PHASES)])
+    return float(gains_of(series.times_s, fit, starts).max()) > FOLLOWS * ramp.height.gain
 
 
 def after_gaps(series: Series) -> np.ndarray:
@@ -345,7 +363,7 @@ def _refined(
         values = base - others
         fit = Fit(values, fit_noise(values - patterns[index]), after_gaps(series))
         if isinstance(each, Ramp):
-            finding, _ = ramp_finding(series, fit, each)
+            finding = ramp_finding(series, fit, each)
         else:
             finding, patterns[index] = level_finding(series, fit, values, each)
             finding = _later(finding, shift_s)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from reports.dependence import Floats
 from reports.patterns.finding import Finding, Parameter
 from reports.patterns.fit import draws_of
-from reports.patterns.grid import CLIP, Drift, Lines, fitted
-from reports.patterns.noise import fit_noise, scale_of
+from reports.patterns.grid import Drift, Lines, fitted
+from reports.patterns.noise import fit_noise
+from reports.patterns.regression import distances_of, regress
 from reports.patterns.series import Series
 
 SHIFTS = 25
@@ -57,7 +58,7 @@ def drifting_finding(series: Series, lines: Lines, drift: Drift, known: NDArray[
         rate, shift = np.median(rates, axis=0)
         counted = numbers + np.floor(sign * rate * times_s + shift).astype(np.int64)
         rates = rates[:, 0]
-        width, width_off = _width(series.values, numbers + sign * float(rate) * times_s, float(width))
+        width, width_off = _width(series, numbers + sign * float(rate) * times_s, float(width))
     widths = width + width_off * np.random.default_rng(10).standard_normal(len(rates))
     finding = Finding(
         "drifting_grid",
@@ -104,15 +105,12 @@ def _rates(
     return draws_of(chance, np.array(start), np.array([0.02 / length_s, 0.01]), STEPS)
 
 
-def _width(values: Floats, lines: Floats, width: float) -> tuple[float, float]:
+def _width(series: Series, lines: Floats, width: float) -> tuple[float, float]:
     """Return the width by generalised least squares of values on their lines, and its standard deviation."""
-    centre = float(np.median(values - width * lines))
-    left = values - centre - width * lines
-    most = CLIP * scale_of(left)
-    noise = fit_noise(left)
-    white = noise.news(np.stack([lines, np.ones(len(lines))]))
-    target = noise.news(values - centre - left + np.clip(left, -most, most))
-    answer = np.linalg.lstsq(white.T, target, rcond=None)[0]
-    off = target - answer @ white
-    covariance = np.linalg.pinv(white @ white.T) * float(off @ off) / len(off)
-    return float(answer[0]), math.sqrt(max(float(covariance[0, 0]), 0.0))
+    centre = float(np.median(series.values - width * lines))
+    noise = fit_noise(series.values - centre - width * lines)
+    columns = np.stack([lines, np.ones(len(lines))])
+    answer, deviations = regress(
+        noise, columns, series.values - centre, np.array([width, 0.0]), distances_of(series.times_s)
+    )
+    return float(answer[0]), float(deviations[0])
