@@ -24,6 +24,10 @@ from reports.patterns.series import Series
 
 SHIFTS = 25
 STEPS = 3000
+THINNED = 4
+"""Of so many values one is looked at for a change of level beside the drift."""
+WHOLE = 0.25
+"""Of a width: how far a change may be from a whole one."""
 RARE = 1e-3
 """Of values: on a line where none has been."""
 FALLS = 0.5 / 12
@@ -89,6 +93,12 @@ def _rates(
         for shift in np.arange(SHIFTS) / SHIFTS
     }
     start = min(variances, key=variances.__getitem__)
+    # A change of level by whole widths would be taken for a wrap that comes early.
+    split = min((_split(times_s, counted(*each), each) for each in variances), key=lambda each: each.variance)
+    if split.by and split.variance < variances[start] - FALLS:
+        numbers = numbers - split.by * (times_s > split.at_s)
+        start = split.start
+        variances[start] = split.variance
     drifted = float((numbers + sign * turns_per_s * times_s).var())
     if variances[start] > drifted - FALLS:
         return None
@@ -103,6 +113,28 @@ def _rates(
 
     length_s = float(np.ptp(times_s))
     return draws_of(chance, np.array(start), np.array([0.02 / length_s, 0.01]), STEPS)
+
+
+class _Split(NamedTuple):
+    """Numbers of lines with a change: their variance beside it, when it is, by how many lines, and start."""
+
+    variance: float
+    at_s: float
+    by: int
+    start: tuple[float, float]
+
+
+def _split(times_s: Floats, counted: NDArray[np.int64], start: tuple[float, float]) -> _Split:
+    """Return the change of numbers of lines that leaves the least variance; by 0 where it is no whole one."""
+    some = counted[::THINNED].astype(np.float64)
+    count = np.arange(1, len(some))
+    sums = np.cumsum(some)
+    means = sums[:-1] / count, (sums[-1] - sums[:-1]) / (len(some) - count)
+    between = count * (len(some) - count) / len(some) ** 2 * (means[1] - means[0]) ** 2
+    best = int(np.argmax(between))
+    by = float(means[1][best] - means[0][best])
+    whole = round(by) if abs(by - round(by)) < WHOLE else 0
+    return _Split(float(some.var() - between[best]), float(times_s[THINNED * best]), whole, start)
 
 
 def _width(series: Series, lines: Floats, width: float) -> tuple[float, float]:
