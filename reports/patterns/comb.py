@@ -78,6 +78,7 @@ def _weights(weigh: Callable[[Floats], Floats] | None, size: int, first: int) ->
     found: list[Floats] = []
     for harmonic in range(1, HARMONICS + 1):
         of = base[: np.searchsorted(base, size // 2 // harmonic)] * (harmonic / size)
+        of = of.astype(np.float64)
         found.append(np.ones(len(of)) if weigh is None else weigh(of) / harmonic**2)
     return found
 

@@ -36,6 +36,7 @@ from reports.patterns.outlier import find_outliers, same_period
 from reports.patterns.ramp import PHASES, Ramp, find_ramp, gains_of, ramp_finding
 from reports.patterns.ramp_on_lines import ramp_on_lines
 from reports.patterns.recovery import find_recovery
+from reports.patterns.regression import distances_of
 from reports.patterns.series import Series
 from reports.patterns.two_levels import find_two_levels
 from reports.patterns.unfolded import Unfolded, unfolded
@@ -141,7 +142,7 @@ def _without_first(full: Series, gaps: Gaps | None) -> _State:
     """Return what follows the warm-up, or all where there is none."""
     series = full.thinned()
     settled = fit_noise(series.values[len(series.values) // 2 :])
-    first = find_warm_up(series, news_both_ways(series.values, settled, after_gaps(series)))
+    first = find_warm_up(series, news_both_ways(series.values, settled, distances_of(series.times_s)))
     if first is None:
         return _State(full, series, gaps, None, 0.0)
     full = full.kept(full.times_s > first.parameters["end"].high)
@@ -173,7 +174,7 @@ def _on_lines(state: _State, whole: Series, gaps: Gaps | None, lines: Lines) -> 
     if gaps is not None and not state.is_thinned:
         drifted = _sawtooth(whole, width, slope) if slope else np.zeros(len(known))
         base = whole.values - known - drifted
-        fit = Fit(base, fit_noise(without_slow(base)), after_gaps(whole))
+        fit = Fit(base, fit_noise(without_slow(base)), distances_of(whole.times_s))
         recovery = find_recovery(whole, fit, gaps, guess=True)
         if recovery is not None:
             known = known + recovery.pattern
@@ -207,12 +208,12 @@ def _shapes(state: _State) -> tuple[list[Finding], Floats]:
     series, gaps, shift_s = state.series, state.gaps, state.shift_s
     base = series.values
     if gaps is not None:
-        after_gap = after_gaps(series)
+        distances = distances_of(series.times_s)
         recovery = find_recovery(
-            series, Fit(base, fit_noise(without_slow(base)), after_gap), gaps, guess=True
+            series, Fit(base, fit_noise(without_slow(base)), distances), gaps, guess=True
         )
         if recovery is not None:
-            recovery = find_recovery(series, Fit(base, fit_noise(base - recovery.pattern), after_gap), gaps)
+            recovery = find_recovery(series, Fit(base, fit_noise(base - recovery.pattern), distances), gaps)
         if recovery is not None:
             findings.append(recovery.finding)
             base = base - recovery.pattern
@@ -269,9 +270,9 @@ def _guessed(series: Series, gaps: Gaps | None) -> list[Ramp | Level]:
     in which anything may be found, each after those before it were taken out.
     """
     found: list[Ramp | Level] = []
-    left, after_gap = series.values, after_gaps(series)
+    left, distances = series.values, distances_of(series.times_s)
     for _ in range(SHAPES_MAX):
-        fit = Fit(left, fit_noise(without_slow(left)), after_gap)
+        fit = Fit(left, fit_noise(without_slow(left)), distances)
         now = Series(series.times_s, left)
         candidates: list[Ramp | Level | None] = [find_level(now, fit, guess=True)]
         if not any(isinstance(each, Ramp) for each in found):
@@ -289,7 +290,7 @@ def _judged(series: Series, guesses: list[Ramp | Level], gaps: Gaps | None) -> l
     """Return what of the guesses noise does not show, the noise fitted without all that is still believed."""
     kept = _joined(series, guesses)
     left: Floats = series.values - sum((each.pattern for each in kept), np.zeros(len(series.values)))
-    after_gap = after_gaps(series)
+    distances = distances_of(series.times_s)
     for refit in range(REFITS):
         noise = fit_noise(left)
         for guess in list(kept):
@@ -297,7 +298,7 @@ def _judged(series: Series, guesses: list[Ramp | Level], gaps: Gaps | None) -> l
             values = left + guess.pattern
             now = Series(series.times_s, values)
             seek = find_ramp if isinstance(guess, Ramp) else find_level
-            fit = Fit(values, noise, after_gap)
+            fit = Fit(values, noise, distances)
             again: Ramp | Level | None = seek(now, fit, guess=refit < REFITS - 1)
             if isinstance(again, Ramp) and _follows_gaps(again, fit, now, gaps):
                 again = None
@@ -319,7 +320,7 @@ def _joined(series: Series, guesses: list[Ramp | Level]) -> list[Ramp | Level]:
         for other in [each for each in others if isinstance(each, Level)]:
             values = rest + other.pattern
             one = find_level(
-                Series(series.times_s, values), Fit(values, noise, after_gaps(series)), guess=True
+                Series(series.times_s, values), Fit(values, noise, distances_of(series.times_s)), guess=True
             )
             if one is not None and _gain(values - one.pattern, rest - small.pattern) <= GAIN_MIN:
                 kept = [one if each is other else each for each in others]
@@ -347,11 +348,6 @@ def _follows_gaps(ramp: Ramp, fit: Fit, series: Series, gaps: Gaps | None) -> bo
     return float(gains_of(series.times_s, fit, starts).max()) > FOLLOWS * ramp.height.gain
 
 
-def after_gaps(series: Series) -> np.ndarray:
-    """Return which values follow missing ones, shape (n,)."""
-    return np.concatenate(([False], np.diff(series.times_s) > 1.5 * series.step_s))
-
-
 def _refined(
     series: Series, base: Floats, found: list[Ramp | Level], shift_s: float
 ) -> tuple[list[Finding], Floats]:
@@ -361,7 +357,7 @@ def _refined(
     for index, each in enumerate(found):
         others: Floats = sum((p for i, p in enumerate(patterns) if i != index), np.zeros(len(base)))
         values = base - others
-        fit = Fit(values, fit_noise(values - patterns[index]), after_gaps(series))
+        fit = Fit(values, fit_noise(values - patterns[index]), distances_of(series.times_s))
         if isinstance(each, Ramp):
             finding = ramp_finding(series, fit, each)
         else:

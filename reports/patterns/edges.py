@@ -67,9 +67,9 @@ def jump_draws(times_s: Floats, left: Floats, noise: Noise, start: Floats, heigh
     period_s = float(start[0])
     middle_s = float(times_s[0] + times_s[-1]) / 2
     jump_s = float(start[1]) + round((middle_s - float(start[1])) / period_s) * period_s
-    turns = np.arange(
-        math.ceil((times_s[0] - jump_s) / period_s), math.floor((times_s[-1] - jump_s) / period_s) + 1
-    )
+    first = math.ceil(float(times_s[0] - jump_s) / period_s)
+    last = math.floor(float(times_s[-1] - jump_s) / period_s)
+    turns = np.arange(first, last + 1, dtype=np.int64)
     at = np.searchsorted(times_s, jump_s + turns * period_s)
     apart = int(len(times_s) * period_s / (times_s[-1] - times_s[0]))
     later = max(2, min(LATER, apart // 4))
@@ -89,7 +89,7 @@ def jump_draws(times_s: Floats, left: Floats, noise: Noise, start: Floats, heigh
     rows = np.arange(len(turns))
 
     def chance(of: Floats) -> float:
-        by = np.searchsorted(times_s, of[1] + turns * of[0]) - at + later
+        by = np.asarray(np.searchsorted(times_s, of[1] + turns * of[0]) - at + later, np.int64)
         if by.min() < 0 or by.max() > 2 * later:
             return -math.inf
         return float(table[rows, by].sum())

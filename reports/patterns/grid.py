@@ -159,8 +159,10 @@ def fitted(
             near = np.abs(left - np.median(left)) < max(3 * scale_of(left), 1e-9 * width)
             answer = np.linalg.lstsq(columns[:, near].T, values[near], rcond=None)[0]
         else:
-            start = solved if moves else solved[[0, 2]]
-            answer, deviations = regress(fit_noise(left), columns, values, start, distances_of(times_s))
+            start = solved if moves else np.array([solved[0], solved[2]])
+            answer, deviations = regress(
+                fit_noise(left), columns, values, np.asarray(start, np.float64), distances_of(times_s)
+            )
             if not moves:
                 answer, deviations = np.insert(answer, 1, 0.0), np.insert(deviations, 1, 0.0)
             answer[2] += centre

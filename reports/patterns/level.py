@@ -120,6 +120,8 @@ def find_level(series: Series, fit: Fit, guess: bool = False) -> Level | None:
         return None
     height = fit.height(made)
     left = fit.news - height.value * fit.whitened(made)
+    # The scan goes by values, the shape by time: where values are missing after each gap they differ.
+    seen = min(seen, height.gain / max(height.left / len(left), 1e-300))
     chance = false_alarms(seen, lambda news: scan.gains(news)[0], clipped(left), guess)
     if chance > CHANCE:
         return None

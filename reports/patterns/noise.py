@@ -25,6 +25,8 @@ START_FITTED = 2048
 """Of them, for where the fit starts."""
 WANDERS = 0.98
 """A longer memory is a random walk's: what is left beside a fit always seems to come back to it."""
+WALKS = -0.5
+"""The mixed part of a random walk, at least."""
 SIMPLER = 4.0
 """Of the log-likelihood: white noise explains as much but for that. A memory that cancels fits it at any
 length, and would let a slope be anything."""
@@ -46,6 +48,15 @@ class Noise:
 
     memory: float
     mixed: float
+
+    @property
+    def wanders(self) -> bool:
+        """Tell whether it is a random walk that moves by more from value to value than what is above it.
+
+        Where its news go far off they come back, as after a pattern that is not quite taken out: to leave out
+        the first of them, or to weigh it less than the others, would make a trend of these.
+        """
+        return self.memory == 1 and self.mixed > WALKS
 
     def news(self, values: Floats) -> Floats:
         """Return e of values about 0, or of each row of a pattern that began long ago; shape as given."""

@@ -16,10 +16,6 @@ from reports.patterns.noise import Noise, scale_of
 
 BIWEIGHT = 4.685
 """By the scatter: what is farther off has no weight; of normal noise that costs 5 % of the information."""
-WANDERS = -0.5
-"""The mixed part of a random walk that moves by more from value to value than what is above it: where news go
-far off they come back, as after a pattern that is not quite taken out, and to leave out the first of them
-would make a trend of the others."""
 ROUNDS = 3
 
 
@@ -42,7 +38,7 @@ def regress(
     pseudo = news - start @ white
     for _ in range(ROUNDS):
         pseudo = news - answer @ white
-        if not (noise.memory == 1 and noise.mixed > WANDERS):
+        if not noise.wanders:
             pseudo = _pseudo(pseudo)
         answer = answer + np.linalg.lstsq(white.T, pseudo, rcond=None)[0]
     covariance = np.linalg.pinv(white @ white.T) * float(pseudo @ pseudo) / len(pseudo)

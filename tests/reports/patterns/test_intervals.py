@@ -73,7 +73,7 @@ def test_ramps_beside_a_grid_do_not_confirm_the_guess_at_them() -> None:
 
 def test_ramps_on_lines_are_those_by_which_values_lie_on_them() -> None:
     rng = np.random.default_rng(4)
-    times_s = 0.1 * np.arange(4000)
+    times_s = 0.1 * np.arange(4000, dtype=np.float64)
     turns = (times_s - 11) / 27.9
     values = 7 * (turns - np.floor(turns)) + 5 * rng.choice(3, 4000) + rng.normal(0, 0.5, 4000)
     series = Series(times_s, np.asarray(values, np.float64))
