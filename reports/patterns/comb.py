@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -60,17 +61,26 @@ def comb(slotted: Floats, weigh: Callable[[Floats], Floats] | None = None, finer
     base = np.arange(first, size // PERIOD_MIN_SLOTS)
     total = np.zeros(len(base))
     weights = np.zeros(len(base))
-    for harmonic in range(1, HARMONICS + 1):
-        base_of = base[: np.searchsorted(base, size // 2 // harmonic)]
-        weight = (
-            1.0 if weigh is None else weigh((base_of * (harmonic / size)).astype(np.float64)) / harmonic**2
-        )
-        total[: len(base_of)] += weight * power[base_of * harmonic]
-        weights[: len(base_of)] += weight
+    for harmonic, weight in enumerate(_weights(weigh, size, first), start=1):
+        of = power[first * harmonic :: harmonic][: len(weight)]
+        total[: len(weight)] += weight * of
+        weights[: len(weight)] += weight
     # Few harmonics scatter more: the power of k is held against what k of noise reach.
     many = np.minimum(HARMONICS, size // 2 // base)
     flat = 1.0 if weigh is not None else np.sqrt(many / HARMONICS)
     return Comb(size / base, 1 + (total / weights - 1) * flat)
+
+
+@lru_cache(maxsize=8)
+def _weights(weigh: Callable[[Floats], Floats] | None, size: int, first: int) -> list[Floats]:
+    """Return of each harmonic the weights at its frequencies: surrogate series have the same."""
+    base = np.arange(first, size // PERIOD_MIN_SLOTS)
+    found: list[Floats] = []
+    for harmonic in range(1, HARMONICS + 1):
+        of = base[: np.searchsorted(base, size // 2 // harmonic)] * (harmonic / size)
+        of = of.astype(np.float64)
+        found.append(np.ones(len(of)) if weigh is None else weigh(of) / harmonic**2)
+    return found
 
 
 def longest(found: Comb) -> float:

@@ -30,11 +30,13 @@ from reports.patterns.grid import (
     sharpness,
 )
 from reports.patterns.level import Level, find_level, level_finding
-from reports.patterns.lines_shared import find_change_of_lines
+from reports.patterns.lines_shared import find_change_of_lines, of_width
 from reports.patterns.noise import fit_noise, without_slow
 from reports.patterns.outlier import find_outliers, same_period
-from reports.patterns.ramp import Ramp, find_ramp, ramp_finding
+from reports.patterns.ramp import PHASES, Ramp, find_ramp, gains_of, ramp_finding
+from reports.patterns.ramp_on_lines import ramp_on_lines
 from reports.patterns.recovery import find_recovery
+from reports.patterns.regression import distances_of
 from reports.patterns.series import Series
 from reports.patterns.two_levels import find_two_levels
 from reports.patterns.unfolded import Unfolded, unfolded
@@ -47,6 +49,8 @@ REFITS = 2
 GAIN_MIN = 12.0
 """Of the log-likelihood, by tails as of Laplace's, with the noise fitted with and without the pattern."""
 CHANGES = ("level_change", "two_levels")
+FOLLOWS = 0.25
+"""Of a ramp's gain: what ramps of the gaps' period have of it, if it is what follows gaps."""
 SHARPER = 1.1
 """A ramp beside a grid leaves its lines sharper by so much than one drift of all lines does."""
 
@@ -138,7 +142,7 @@ def _without_first(full: Series, gaps: Gaps | None) -> _State:
     """Return what follows the warm-up, or all where there is none."""
     series = full.thinned()
     settled = fit_noise(series.values[len(series.values) // 2 :])
-    first = find_warm_up(series, news_both_ways(series.values, settled, after_gaps(series)))
+    first = find_warm_up(series, news_both_ways(series.values, settled, distances_of(series.times_s)))
     if first is None:
         return _State(full, series, gaps, None, 0.0)
     full = full.kept(full.times_s > first.parameters["end"].high)
@@ -159,7 +163,7 @@ def _on_lines(state: _State, whole: Series, gaps: Gaps | None, lines: Lines) -> 
     if not drifts(state.full, lines, drift):
         drift = Drift(0.0, drift.together)
     elif not state.is_thinned and (ramp := _ramp_beside(state.full, lines, drift)) is not None:
-        known, drift = known + ramp.pattern, Drift(0.0, drift.together)
+        known, drift = _beside_lines(state.full, lines, ramp), Drift(0.0, drift.together)
     solved = fitted(Series(state.full.times_s, state.full.values - known), lines.width, drift.slope)
     if solved is None:
         return None
@@ -170,7 +174,7 @@ def _on_lines(state: _State, whole: Series, gaps: Gaps | None, lines: Lines) -> 
     if gaps is not None and not state.is_thinned:
         drifted = _sawtooth(whole, width, slope) if slope else np.zeros(len(known))
         base = whole.values - known - drifted
-        fit = Fit(base, fit_noise(without_slow(base)), after_gaps(whole))
+        fit = Fit(base, fit_noise(without_slow(base)), distances_of(whole.times_s))
         recovery = find_recovery(whole, fit, gaps, guess=True)
         if recovery is not None:
             known = known + recovery.pattern
@@ -185,6 +189,13 @@ def _on_lines(state: _State, whole: Series, gaps: Gaps | None, lines: Lines) -> 
     return flat._replace(on=on, drift=Drift(slope, drift.together), lines=lines._replace(width=width))
 
 
+def _beside_lines(series: Series, lines: Lines, ramp: Ramp) -> Floats:
+    """Return the pattern of ramps beside a grid, shape (n,), by where values come to lie on its lines."""
+    start, height = ramp_on_lines(series, lines.width, ramp.start, ramp.height.value)
+    turns = (series.times_s - start[1]) / start[0]
+    return height * (turns - np.floor(turns))
+
+
 def _sawtooth(series: Series, width: float, slope: float) -> Floats:
     """Return what a grid that drifts adds to values, but for the number of their line, shape (n,)."""
     line = slope * (series.times_s - series.times_s.mean()) / width
@@ -197,12 +208,12 @@ def _shapes(state: _State) -> tuple[list[Finding], Floats]:
     series, gaps, shift_s = state.series, state.gaps, state.shift_s
     base = series.values
     if gaps is not None:
-        after_gap = after_gaps(series)
+        distances = distances_of(series.times_s)
         recovery = find_recovery(
-            series, Fit(base, fit_noise(without_slow(base)), after_gap), gaps, guess=True
+            series, Fit(base, fit_noise(without_slow(base)), distances), gaps, guess=True
         )
         if recovery is not None:
-            recovery = find_recovery(series, Fit(base, fit_noise(base - recovery.pattern), after_gap), gaps)
+            recovery = find_recovery(series, Fit(base, fit_noise(base - recovery.pattern), distances), gaps)
         if recovery is not None:
             findings.append(recovery.finding)
             base = base - recovery.pattern
@@ -248,6 +259,7 @@ def _grid_findings(state: _State, lines: Lines, left: Floats, has_change: bool) 
         tested = Series(full.times_s, tested.values - lines.width * by)
         again = drifting_finding(tested, lines, state.drift, numbers - by)
         grid = again.finding if again else grid
+        change = of_width(change, grid.parameters["width"])
     return [grid, _later(change, state.shift_s)]
 
 
@@ -258,14 +270,14 @@ def _guessed(series: Series, gaps: Gaps | None) -> list[Ramp | Level]:
     in which anything may be found, each after those before it were taken out.
     """
     found: list[Ramp | Level] = []
-    left, after_gap = series.values, after_gaps(series)
+    left, distances = series.values, distances_of(series.times_s)
     for _ in range(SHAPES_MAX):
-        fit = Fit(left, fit_noise(without_slow(left)), after_gap)
+        fit = Fit(left, fit_noise(without_slow(left)), distances)
         now = Series(series.times_s, left)
         candidates: list[Ramp | Level | None] = [find_level(now, fit, guess=True)]
         if not any(isinstance(each, Ramp) for each in found):
             ramp = find_ramp(now, fit, guess=True)
-            candidates.append(None if ramp is None or _follows_gaps(ramp, gaps) else ramp)
+            candidates.append(None if ramp is None or _follows_gaps(ramp, fit, now, gaps) else ramp)
         here = [each for each in candidates if each is not None]
         if not here:
             break
@@ -278,7 +290,7 @@ def _judged(series: Series, guesses: list[Ramp | Level], gaps: Gaps | None) -> l
     """Return what of the guesses noise does not show, the noise fitted without all that is still believed."""
     kept = _joined(series, guesses)
     left: Floats = series.values - sum((each.pattern for each in kept), np.zeros(len(series.values)))
-    after_gap = after_gaps(series)
+    distances = distances_of(series.times_s)
     for refit in range(REFITS):
         noise = fit_noise(left)
         for guess in list(kept):
@@ -286,9 +298,9 @@ def _judged(series: Series, guesses: list[Ramp | Level], gaps: Gaps | None) -> l
             values = left + guess.pattern
             now = Series(series.times_s, values)
             seek = find_ramp if isinstance(guess, Ramp) else find_level
-            fit = Fit(values, noise, after_gap)
+            fit = Fit(values, noise, distances)
             again: Ramp | Level | None = seek(now, fit, guess=refit < REFITS - 1)
-            if isinstance(again, Ramp) and _follows_gaps(again, gaps):
+            if isinstance(again, Ramp) and _follows_gaps(again, fit, now, gaps):
                 again = None
             if again is not None and _gain(values, values - again.pattern) <= GAIN_MIN:
                 again = None
@@ -308,7 +320,7 @@ def _joined(series: Series, guesses: list[Ramp | Level]) -> list[Ramp | Level]:
         for other in [each for each in others if isinstance(each, Level)]:
             values = rest + other.pattern
             one = find_level(
-                Series(series.times_s, values), Fit(values, noise, after_gaps(series)), guess=True
+                Series(series.times_s, values), Fit(values, noise, distances_of(series.times_s)), guess=True
             )
             if one is not None and _gain(values - one.pattern, rest - small.pattern) <= GAIN_MIN:
                 kept = [one if each is other else each for each in others]
@@ -322,16 +334,18 @@ def _gain(values: Floats, left: Floats) -> float:
     return len(values) * float(np.log(losses[0] / losses[1]))
 
 
-def _follows_gaps(ramp: Ramp, gaps: Gaps | None) -> bool:
-    """Tell whether a ramp has the period of gaps: it is what follows them."""
+def _follows_gaps(ramp: Ramp, fit: Fit, series: Series, gaps: Gaps | None) -> bool:
+    """Tell whether a ramp is what follows gaps: it has their period, or is that of some of them by chance.
+
+    What follows each gap alike is explained by ramps of the gaps' period, too.
+    """
     if gaps is None:
         return False
-    return same_period(float(ramp.start[0]), gaps.finding.parameters["period"].value)
-
-
-def after_gaps(series: Series) -> np.ndarray:
-    """Return which values follow missing ones, shape (n,)."""
-    return np.concatenate(([False], np.diff(series.times_s) > 1.5 * series.step_s))
+    period_s = gaps.finding.parameters["period"].value
+    if not same_period(float(ramp.start[0]), period_s):
+        return False
+    starts = np.array([(period_s, phase * period_s / PHASES) for phase in range(PHASES)])
+    return float(gains_of(series.times_s, fit, starts).max()) > FOLLOWS * ramp.height.gain
 
 
 def _refined(
@@ -343,9 +357,9 @@ def _refined(
     for index, each in enumerate(found):
         others: Floats = sum((p for i, p in enumerate(patterns) if i != index), np.zeros(len(base)))
         values = base - others
-        fit = Fit(values, fit_noise(values - patterns[index]), after_gaps(series))
+        fit = Fit(values, fit_noise(values - patterns[index]), distances_of(series.times_s))
         if isinstance(each, Ramp):
-            finding, _ = ramp_finding(series, fit, each)
+            finding = ramp_finding(series, fit, each)
         else:
             finding, patterns[index] = level_finding(series, fit, values, each)
             finding = _later(finding, shift_s)

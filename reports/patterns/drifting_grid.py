@@ -17,12 +17,17 @@ from numpy.typing import NDArray
 from reports.dependence import Floats
 from reports.patterns.finding import Finding, Parameter
 from reports.patterns.fit import draws_of
-from reports.patterns.grid import CLIP, Drift, Lines, fitted
-from reports.patterns.noise import fit_noise, scale_of
+from reports.patterns.grid import Drift, Lines, fitted
+from reports.patterns.noise import fit_noise
+from reports.patterns.regression import distances_of, regress
 from reports.patterns.series import Series
 
 SHIFTS = 25
 STEPS = 3000
+THINNED = 4
+"""Of so many values one is looked at for a change of level beside the drift."""
+WHOLE = 0.25
+"""Of a width: how far a change may be from a whole one."""
 RARE = 1e-3
 """Of values: on a line where none has been."""
 FALLS = 0.5 / 12
@@ -57,7 +62,7 @@ def drifting_finding(series: Series, lines: Lines, drift: Drift, known: NDArray[
         rate, shift = np.median(rates, axis=0)
         counted = numbers + np.floor(sign * rate * times_s + shift).astype(np.int64)
         rates = rates[:, 0]
-        width, width_off = _width(series.values, numbers + sign * float(rate) * times_s, float(width))
+        width, width_off = _width(series, numbers + sign * float(rate) * times_s, float(width))
     widths = width + width_off * np.random.default_rng(10).standard_normal(len(rates))
     finding = Finding(
         "drifting_grid",
@@ -88,6 +93,12 @@ def _rates(
         for shift in np.arange(SHIFTS) / SHIFTS
     }
     start = min(variances, key=variances.__getitem__)
+    # A change of level by whole widths would be taken for a wrap that comes early.
+    split = min((_split(times_s, counted(*each), each) for each in variances), key=lambda each: each.variance)
+    if split.by and split.variance < variances[start] - FALLS:
+        numbers = numbers - split.by * (times_s > split.at_s)
+        start = split.start
+        variances[start] = split.variance
     drifted = float((numbers + sign * turns_per_s * times_s).var())
     if variances[start] > drifted - FALLS:
         return None
@@ -104,15 +115,34 @@ def _rates(
     return draws_of(chance, np.array(start), np.array([0.02 / length_s, 0.01]), STEPS)
 
 
-def _width(values: Floats, lines: Floats, width: float) -> tuple[float, float]:
+class _Split(NamedTuple):
+    """Numbers of lines with a change: their variance beside it, when it is, by how many lines, and start."""
+
+    variance: float
+    at_s: float
+    by: int
+    start: tuple[float, float]
+
+
+def _split(times_s: Floats, counted: NDArray[np.int64], start: tuple[float, float]) -> _Split:
+    """Return the change of numbers of lines that leaves the least variance; by 0 where it is no whole one."""
+    some = counted[::THINNED].astype(np.float64)
+    count = np.arange(1, len(some))
+    sums = np.cumsum(some)
+    means = sums[:-1] / count, (sums[-1] - sums[:-1]) / (len(some) - count)
+    between = count * (len(some) - count) / len(some) ** 2 * (means[1] - means[0]) ** 2
+    best = int(np.argmax(between))
+    by = float(means[1][best] - means[0][best])
+    whole = round(by) if abs(by - round(by)) < WHOLE else 0
+    return _Split(float(some.var() - between[best]), float(times_s[THINNED * best]), whole, start)
+
+
+def _width(series: Series, lines: Floats, width: float) -> tuple[float, float]:
     """Return the width by generalised least squares of values on their lines, and its standard deviation."""
-    centre = float(np.median(values - width * lines))
-    left = values - centre - width * lines
-    most = CLIP * scale_of(left)
-    noise = fit_noise(left)
-    white = noise.news(np.stack([lines, np.ones(len(lines))]))
-    target = noise.news(values - centre - left + np.clip(left, -most, most))
-    answer = np.linalg.lstsq(white.T, target, rcond=None)[0]
-    off = target - answer @ white
-    covariance = np.linalg.pinv(white @ white.T) * float(off @ off) / len(off)
-    return float(answer[0]), math.sqrt(max(float(covariance[0, 0]), 0.0))
+    centre = float(np.median(series.values - width * lines))
+    noise = fit_noise(series.values - centre - width * lines)
+    columns = np.stack([lines, np.ones(len(lines))])
+    answer, deviations = regress(
+        noise, columns, series.values - centre, np.array([width, 0.0]), distances_of(series.times_s)
+    )
+    return float(answer[0]), float(deviations[0])

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reports.dependence import Floats
 from reports.patterns.noise import Noise, scale_of
@@ -22,7 +21,9 @@ Shape = Callable[[Floats], Floats | None]
 """Of parameters to a pattern of height 1, shape (n,); None: no such pattern."""
 
 CLIMB_STEPS = 100
-CHAIN_STEPS = 2000
+CHAIN_STEPS = 4000
+MISSING = 1.5
+"""Of usual distances: where one is longer, values are missing."""
 SETTLE_STEPS = 400
 
 
@@ -38,17 +39,21 @@ class Height(NamedTuple):
 class Fit:
     """Values in coloured noise about an unknown level, to which shapes are fitted."""
 
-    def __init__(self, values: Floats, noise: Noise, after_gap: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, values: Floats, noise: Noise, distances: Floats | None = None) -> None:
         """Whiten the values, and take the level out.
 
         Args:
             values: Shape (n,).
             noise: Theirs.
-            after_gap: Where values were missing before: news of a noise that wanders are larger there.
+            distances: Of each value from the one before it, in usual ones, shape (n,): news of a noise that
+                wanders are larger where values are missing, by how many are; others by what is seen.
         """
         self.noise = noise
         self.weights = np.ones(len(values))
-        if after_gap is not None and after_gap.sum() >= 8:
+        after_gap = np.zeros(len(values), np.bool_) if distances is None else distances > MISSING
+        if distances is not None and noise.wanders:
+            self.weights = 1 / noise.deviations_after(distances)
+        elif after_gap.sum() >= 8:
             news = noise.news(values - np.median(values))
             larger = scale_of(news[after_gap]) / scale_of(news[~after_gap])
             self.weights[after_gap] = 1 / max(larger, 1.0)
@@ -58,7 +63,8 @@ class Fit:
         self.square = float(self.news @ self.news)
 
     def _without_level(self, news: Floats) -> Floats:
-        return news - np.multiply.outer(news @ self._level, self._level)
+        along = news @ self._level
+        return news - (along * self._level if news.ndim == 1 else np.multiply.outer(along, self._level))
 
     def whitened(self, shape: Floats) -> Floats:
         """Return a shape as it is in the news, shape (n,) or (k, n)."""

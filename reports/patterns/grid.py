@@ -19,6 +19,7 @@ from reports.dependence import Floats, mean_variance
 from reports.patterns.filters import running_maximum
 from reports.patterns.finding import CHANCE, Finding, Parameter
 from reports.patterns.noise import fit_noise, scale_of
+from reports.patterns.regression import distances_of, regress
 from reports.patterns.series import PERIODS_MIN, SEARCHED, Series
 from reports.patterns.surrogate import EULER, SURROGATES
 
@@ -28,8 +29,6 @@ LINES_MIN = 0.8
 """Widths that the differences reach, nearly one: else there is one line, and no grid."""
 FINER = 4
 ROUNDS = 4
-CLIP = 3.5
-"""By the scatter about lines."""
 
 
 class Lines(NamedTuple):
@@ -160,15 +159,10 @@ def fitted(
             near = np.abs(left - np.median(left)) < max(3 * scale_of(left), 1e-9 * width)
             answer = np.linalg.lstsq(columns[:, near].T, values[near], rcond=None)[0]
         else:
-            noise = fit_noise(left)
-            white = noise.news(columns)
-            # A value that is far off may lie on the wrong line: it weighs no more than others.
-            most = CLIP * scale_of(left)
-            target = noise.news(values - left + np.clip(left, -most, most))
-            answer, *_ = np.linalg.lstsq(white.T, target, rcond=None)
-            off = target - answer @ white
-            covariance = np.linalg.pinv(white @ white.T) * float(off @ off) / len(off)
-            deviations = np.sqrt(np.maximum(np.diag(covariance), 0))
+            start = solved if moves else np.array([solved[0], solved[2]])
+            answer, deviations = regress(
+                fit_noise(left), columns, values, np.asarray(start, np.float64), distances_of(times_s)
+            )
             if not moves:
                 answer, deviations = np.insert(answer, 1, 0.0), np.insert(deviations, 1, 0.0)
             answer[2] += centre

@@ -92,11 +92,11 @@ class _Scan:
             last = self.count - self.edge - course
             if last <= self.edge:
                 continue
-            at = np.arange(self.edge, last)
-            gain = ((running[at + course] - running[at]) / course) ** 2 / norm[at]
+            rise = running[self.edge + course : last + course] - running[self.edge : last]
+            gain = (rise / course) ** 2 / norm[self.edge : last]
             index = int(np.argmax(gain))
             if gain[index] > best[0]:
-                best = (float(gain[index]), int(at[index]), course)
+                best = (float(gain[index]), self.edge + index, course)
         return best[0] / max(float(news @ news) / self.count, 1e-300), best[1], best[2]
 
 
@@ -120,6 +120,8 @@ def find_level(series: Series, fit: Fit, guess: bool = False) -> Level | None:
         return None
     height = fit.height(made)
     left = fit.news - height.value * fit.whitened(made)
+    # The scan goes by values, the shape by time: where values are missing after each gap they differ.
+    seen = min(seen, height.gain / max(height.left / len(left), 1e-300))
     chance = false_alarms(seen, lambda news: scan.gains(news)[0], clipped(left), guess)
     if chance > CHANCE:
         return None

@@ -6,6 +6,8 @@ A change along a line cannot do that: between two lines of the grid it would hav
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,10 +64,20 @@ def find_change_of_lines(times_s: Floats, lines: NDArray[np.int64], width: Param
     drawn = change_chain(times_s, usual[lines - least], usual[lines - by - least], start)
     least_s = float(np.quantile(drawn[:, 1], 0.025))
     kind = "two_levels" if least_s > AT_ONCE_STEPS * step_s else "level_change"
-    height = sorted((by * width.low, by * width.high))
     parameters = {
         "start": Parameter.of_draws(drawn[:, 0], "s"),
         "end": Parameter.of_draws(drawn.sum(axis=1), "s"),
-        "height": Parameter(by * width.value, height[0], height[1], width.unit),
+        "height": _times(by, width),
     }
     return Finding(kind, parameters, level.false_alarms)
+
+
+def of_width(change: Finding, width: Parameter) -> Finding:
+    """Return a change by whole widths, of a width that is known better."""
+    by = round(change.parameters["height"].value / width.value)
+    return replace(change, parameters={**change.parameters, "height": _times(by, width)})
+
+
+def _times(by: int, width: Parameter) -> Parameter:
+    low, high = sorted((by * width.low, by * width.high))
+    return Parameter(by * width.value, low, high, width.unit)

@@ -25,6 +25,8 @@ START_FITTED = 2048
 """Of them, for where the fit starts."""
 WANDERS = 0.98
 """A longer memory is a random walk's: what is left beside a fit always seems to come back to it."""
+WALKS = -0.5
+"""The mixed part of a random walk, at least."""
 SIMPLER = 4.0
 """Of the log-likelihood: white noise explains as much but for that. A memory that cancels fits it at any
 length, and would let a slope be anything."""
@@ -47,10 +49,28 @@ class Noise:
     memory: float
     mixed: float
 
+    @property
+    def wanders(self) -> bool:
+        """Tell whether it is a random walk that moves by more from value to value than what is above it.
+
+        Where its news go far off they come back, as after a pattern that is not quite taken out: to leave out
+        the first of them, or to weigh it less than the others, would make a trend of these.
+        """
+        return self.memory == 1 and self.mixed > WALKS
+
     def news(self, values: Floats) -> Floats:
         """Return e of values about 0, or of each row of a pattern that began long ago; shape as given."""
-        past = -self.memory * values[..., :START].mean(axis=-1, keepdims=True)
+        before = values[..., :START].mean(axis=-1, keepdims=True)
+        past = -self.memory * before
+        if not self.mixed:
+            return values - self.memory * np.concatenate((before, values[..., :-1]), axis=-1)
         return arma((1.0, -self.memory), (1.0, self.mixed), values, past)
+
+    def deviations_after(self, distances: Floats) -> Floats:
+        """Return by how much news scatter more where values are missing; distances: in values, shape (n,)."""
+        missing = np.rint(distances) - 1
+        squares = missing if self.memory == 1 else (1 - self.memory ** (2 * missing)) / (1 - self.memory**2)
+        return np.sqrt(1 + (self.memory + self.mixed) ** 2 * squares)
 
     def backwards(self, news: Floats) -> Floats:
         """Return g with <g, x> = <news, news(x)> for each x of shape (n,) that is 0 before."""
@@ -81,9 +101,7 @@ def fit_noise(values: Floats) -> Noise:
             return float("inf")
         return float(np.abs(Noise(memory, mixed).news(values)).mean())
 
-    whole, values = values, values[:START_FITTED]
-    begin = min(((f, m) for f in MEMORIES for m in MIXED if f + m >= -0.25 and (f or not m)), key=loss)
-    values = whole
+    begin = _begin(values[:START_FITTED])
     inside = (min(max(begin[0], 0.02), 0.999), max(begin[1], -0.99))
     simplex = [inside, (inside[0] - 0.01, inside[1]), (inside[0], inside[1] + 0.02)]
     found, least = minimum(loss, simplex, FIT_CALLS)
@@ -92,6 +110,22 @@ def fit_noise(values: Floats) -> Noise:
         return Noise(0.0, 0.0)
     memory = float(best[0])
     return Noise(1.0 if memory > WANDERS else memory, float(best[1]))
+
+
+def _begin(values: Floats) -> tuple[float, float]:
+    """Return the memory and the mixed part, of MEMORIES and MIXED, of the least loss.
+
+    News are those of the values less f times those of the values before them: two filters do for all f.
+    """
+    both = np.stack((values, np.concatenate((values[:1], values[:-1]))))
+    both[1, 0] = values[:START].mean()
+    losses: dict[tuple[float, float], float] = {}
+    for mixed in MIXED:
+        now, before = arma((1.0,), (1.0, mixed), both)
+        for memory in MEMORIES:
+            if memory + mixed >= -0.25 and (memory or not mixed):
+                losses[memory, mixed] = float(np.abs(now - memory * before).mean())
+    return min(losses, key=losses.__getitem__)
 
 
 def without_slow(values: Floats) -> Floats:

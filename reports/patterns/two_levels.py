@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from reports.dependence import Floats
 from reports.patterns.filters import running_median
 from reports.patterns.finding import CHANCE, Finding, Parameter
-from reports.patterns.fit import Fit, draws_of
+from reports.patterns.fit import draws_of
 from reports.patterns.noise import fit_noise, scale_of
+from reports.patterns.regression import distances_of, regress
 from reports.patterns.series import Series
 from reports.patterns.surrogate import false_alarms
 
@@ -95,15 +96,20 @@ def find_two_levels(series: Series) -> TwoLevels | None:
     start = np.array([times_s[first], times_s[last] - times_s[first]])
     drawn = change_chain(times_s[near], *_nearness(off[near], height), start)
     shape = is_new.astype(np.float64)
-    fitted = Fit(values, fit_noise(values - height * shape)).height(shape)
-    if abs(fitted.value - height) > usual / 3:
+    centre = float(np.median(values - height * shape))
+    noise = fit_noise(values - height * shape)
+    columns = np.stack([shape, np.ones(len(shape))])
+    [fitted, _], [deviation, _] = regress(
+        noise, columns, values - centre, np.array([height, 0.0]), distances_of(times_s)
+    )
+    if abs(fitted - height) > usual / 3:
         return None
     parameters = {
         "start": Parameter.of_draws(drawn[:, 0], "s"),
         "end": Parameter.of_draws(drawn.sum(axis=1), "s"),
-        "height": Parameter.about(fitted.value, fitted.deviation, "value"),
+        "height": Parameter.about(float(fitted), float(deviation), "value"),
     }
-    return TwoLevels(Finding("two_levels", parameters, chance), fitted.value * shape)
+    return TwoLevels(Finding("two_levels", parameters, chance), float(fitted) * shape)
 
 
 def _by_jumps(differences: Floats, height: float, first: int, last: int) -> NDArray[np.bool_]:

@@ -23,6 +23,33 @@ TOGETHER_MIN = 0.4
 """Length of that mean, 0 .. 1, in half of all places: below it nobody knows the line of a value."""
 
 
+class Path(NamedTuple):
+    """Where lines are.
+
+    Attributes:
+        places: In widths, at each value, shape (n,); only their parts after the point are known.
+        together: Length of the mean that tells so, 0 .. 1, likewise.
+        off: How far each value is from the line next to it, -0.5 .. 0.5.
+    """
+
+    places: Floats
+    together: Floats
+    off: Floats
+
+
+def path_of(turns: Floats) -> Path:
+    """Return where lines are, by values in widths, shape (n,)."""
+    turn = np.exp(2j * np.pi * (turns - np.median(turns)))
+    sums = np.concatenate(([0j], np.cumsum(turn)))
+    places = np.arange(len(turns))
+    first = np.maximum(places - AROUND // 2, 0)
+    last = np.minimum(places + AROUND // 2 + 1, len(turns))
+    mean = (sums[last] - sums[first]) / (last - first)
+    path = np.unwrap(np.angle(mean)) / (2 * np.pi) + np.median(turns)
+    off = turns - path
+    return Path(np.asarray(path, np.float64), np.abs(mean), off - np.rint(off))
+
+
 class Unfolded(NamedTuple):
     """Values and their lines.
 
@@ -46,14 +73,8 @@ def unfolded(times_s: Floats, values: Floats, width: float, slope: float) -> Unf
     """
     drifted = slope * (times_s - times_s.mean())
     turns = (values - drifted) / width
-    turn = np.exp(2j * np.pi * (turns - np.median(turns)))
-    sums = np.concatenate(([0j], np.cumsum(turn)))
-    places = np.arange(len(values))
-    first = np.maximum(places - AROUND // 2, 0)
-    last = np.minimum(places + AROUND // 2 + 1, len(values))
-    mean = (sums[last] - sums[first]) / (last - first)
-    if np.median(np.abs(mean)) < TOGETHER_MIN:
+    path = path_of(turns)
+    if np.median(path.together) < TOGETHER_MIN:
         return None
-    path = np.unwrap(np.angle(mean)) / (2 * np.pi) + np.median(turns)
-    lines = np.rint(turns - path).astype(np.int64)
+    lines = np.rint(turns - path.places).astype(np.int64)
     return Unfolded(lines, width * lines + drifted)

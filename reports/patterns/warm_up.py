@@ -8,7 +8,6 @@ In the news of the noise no value depends on those before, so that a random walk
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reports.control_loops.trend import middle_ranks
 from reports.control_loops.warm_up import warm_up
@@ -32,13 +31,13 @@ LARGER = 1.25
 """By the rest: how much so, at least."""
 
 
-def news_both_ways(values: Floats, noise: Noise, after_gap: NDArray[np.bool_]) -> Floats:
+def news_both_ways(values: Floats, noise: Noise, distances: Floats) -> Floats:
     """Return of each value the lesser news, by those before it and by those behind it, shape (n,).
 
     A value that is off by itself is news by both; one that follows it, or a jump, by one of them.
     """
-    ahead = Fit(values, noise, after_gap).news
-    before_gap = np.roll(after_gap, -1)
+    ahead = Fit(values, noise, distances).news
+    before_gap = np.roll(distances, -1)
     back = Fit(values[::-1], noise, before_gap[::-1]).news[::-1]
     return np.where(np.abs(ahead) < np.abs(back), ahead, back)
 
