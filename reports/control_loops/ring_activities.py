@@ -2,9 +2,9 @@
 """What may have had the time of a ring's messages, on the timeline, and where each message was.
 
 Threads, softirqs and interrupts of each kernel that was recorded; the machine itself, held up; what it ran
-instead of what emulates a node; what TCP waited for; and the way from one node to the next, as far as it
-took longer than usual. A kernel's events go by its TAI, which the exchanges of its clock bring to the
-timeline.
+instead of what emulates a node; the source's own clock, corrected; what TCP waited for; and the way from one
+node to the next, as far as it took longer than usual. A kernel's events go by its TAI, which the exchanges of
+its clock bring to the timeline.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from reports.causes.kernel_activity import kernel_activities
 from reports.causes.suspects import Activity, Stay, Times, merged, stretches, without
 from reports.causes.tcp_waits import Connection, has_probes, tcp_waits
 from reports.clock_sync.tai_utc import load_tai_utc
+from reports.control_loops.pace import clock_lag_ns
 from reports.control_loops.ring import Ring
 from reports.control_loops.ring_evidence import FIRST_PORT, KernelNode, RecordedKernel
 from reports.errors import RecordError
@@ -35,6 +36,7 @@ KERNEL_RING = "kernel-ring.gz"
 """Of the target, by the trace clock `tai`."""
 WITNESS = "witness.ndjson"
 BENCH = "bench"
+PACE = "pace"
 MACHINE = "the bench's machine, held up"
 LEAST_NS = 100_000
 """By so much a way is longer than usual, or it is not told."""
@@ -102,6 +104,8 @@ def ring_activities(ring: Ring, due: Times, folder: Path) -> RingActivities:
             held = stretches([stalled, *waits.get(place, [])])
             active += [without(_moved(each, kernel.placed), *held) for each in found]
             active += [without(each, stalled.begin_ns, stalled.end_ns) for each in waits.get(place, [])]
+    lag_ns = clock_lag_ns(ring, due, folder)
+    active.append(_clock(ring, due, lag_ns))
     tcp = _tcp_waits(ring, kernels, folder)
     active += [each for own in tcp.values() for each in own]
     for way, hop in zip(_ways(ring), ring.wire_hops, strict=False):
@@ -109,7 +113,7 @@ def ring_activities(ring: Ring, due: Times, folder: Path) -> RingActivities:
         held = (each for end in ends for each in waits.get(end, []))
         active.append(without(way, *stretches([stalled, *tcp.get(hop.name, []), *held])))
     sent = {name: stretches(own) for name, own in tcp.items()}
-    return RingActivities(tuple(active), tuple(_stays(ring, due, kernels, sent)), unrecorded)
+    return RingActivities(tuple(active), tuple(_stays(ring, (due, due + lag_ns), kernels, sent)), unrecorded)
 
 
 def _place(kernels: Sequence[_Kernel], node: str) -> str:
@@ -222,18 +226,30 @@ def _ways(ring: Ring) -> list[Activity]:
     return found
 
 
+def _clock(ring: Ring, due: Times, lag_ns: Times) -> Activity:
+    """Return when messages that were due waited until the source's own clock was so far."""
+    waited = lag_ns > 0
+    begin, end = due[waited], due[waited] + lag_ns[waited]
+    spans = merged(list(zip(begin.tolist(), end.tolist(), strict=True)))
+    return Activity(f"the clock of {ring.facts.ends[0].node}, corrected", PACE, *spans)
+
+
 def _stays(
-    ring: Ring, due: Times, kernels: Sequence[_Kernel], waits: Mapping[str, tuple[Times, Times]]
+    ring: Ring,
+    dues: tuple[Times, Times],
+    kernels: Sequence[_Kernel],
+    waits: Mapping[str, tuple[Times, Times]],
 ) -> list[Stay]:
     """Return where each message of the whole was: at each kernel, on each hop, and on the bench.
 
-    At a program it is from when the one before has sent it, or from when it was due, until it is written,
-    and then until the next one has read it. What waits in TCP needs no processor.
+    At a program it is from when the one before has sent it, or from when it was due by the source's clock,
+    until it is written, and then until the next one has read it. What waits in TCP needs no processor.
     """
     number = ring.whole.number
     hops = [_span(number, hop) for hop in ring.hops]
     found = [replace(each, node=hop.name) for each, hop in zip(hops, ring.hops, strict=True)]
-    due = np.minimum(due, hops[0].begin_ns)
+    due, by_own_clock = (np.minimum(each, hops[0].begin_ns) for each in dues)
+    found.append(Stay(PACE, due, by_own_clock))
     found.append(Stay(BENCH, due, np.maximum(hops[-1].end_ns, due)))
     sent = [_after(each.begin_ns, waits.get(hop.name)) for each, hop in zip(hops, ring.hops, strict=True)]
     for program, end in enumerate(ring.facts.ends):
@@ -245,7 +261,7 @@ def _stays(
         there = [(hops[behind].begin_ns, hops[behind].end_ns, sent[behind])]
         u_ns = max(hops[before].u_ns, hops[behind].u_ns)
         if program == 0:
-            found.append(Stay(place, due, hops[0].begin_ns, u_ns))
+            found.append(Stay(place, by_own_clock, hops[0].begin_ns, u_ns))
         elif program < len(hops):
             begin = np.where(hops[before].end_ns > hops[before].begin_ns, sent[before], hops[behind].begin_ns)
             found.append(Stay(place, begin, hops[behind].begin_ns, u_ns))

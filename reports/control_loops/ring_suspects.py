@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.causes.suspects import Finding, Flags, Times, suspects
+from reports.control_loops.pace import due_ns
 from reports.control_loops.ring import Ring
 from reports.control_loops.ring_activities import ring_activities
 from reports.dependence import Floats
@@ -20,8 +21,6 @@ from reports.dependence import Floats
 LATE_MIN_NS = 1_000_000
 LATE_SCATTER = 10
 """A message is late that is above the median by so many times the median distance from it."""
-ON_TIME = 0.1
-"""Of the messages at least so many are written when they are due."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,25 +34,6 @@ class Late:
 
     excess_ns: Floats
     is_late: Flags
-
-
-def due_ns(ring: Ring) -> Times:
-    """Return when each message of the whole was due on the timeline, shape (n,): not after its writing.
-
-    The source writes one an interval by its own clock, whose rate is that of the medians of both halves; who
-    is on time is early.
-    """
-    number, sent_ns = ring.whole.number, ring.whole.sent.tai_ns
-    nominal_ns = (number - number[0]) * (ring.facts.interval_us * 1000)
-    behind = (sent_ns - sent_ns[0] - nominal_ns).astype(np.float64)
-    half = len(number) // 2
-    (at, early), (later, late) = (
-        (float(np.median(nominal_ns[part])), float(np.median(behind[part])))
-        for part in (slice(half), slice(half, None))
-    )
-    behind -= nominal_ns * (late - early) / (later - at)
-    lag_ns = np.rint(behind - np.quantile(behind, ON_TIME)).astype(np.int64)
-    return sent_ns - np.maximum(lag_ns, 0)
 
 
 def late_messages(took_ns: Times) -> Late:
@@ -75,7 +55,7 @@ def ring_suspects(ring: Ring, folder: Path, left_out: tuple[str, ...] = ()) -> F
     Raises:
         RecordError: The kernel was not recorded, or its recording cannot be read.
     """
-    due = due_ns(ring)
+    due = due_ns(ring, folder)
     late = late_messages(ring.whole.received.tai_ns - due)
     if not late.is_late.any():
         return None
