@@ -96,7 +96,9 @@ def _machines(bench: OpenBench, nodes: Iterable[str]) -> list[_Machine]:
         done = bench.node(node).run(["sh", "-c", TELL], check=False)
         lines = done.stdout.split()
         if done.exit_code == 0 and len(lines) == 3:
-            by_boot.setdefault(lines[0], []).append(KernelNode(node, cpus_of(lines[1]), lines[2]))
+            # Programs of a ring are bound to the first one that the bench file names.
+            cpus = bench.spec.nodes[node].cpus[:1] or cpus_of(lines[1])
+            by_boot.setdefault(lines[0], []).append(KernelNode(node, cpus, lines[2]))
     return [_Machine(boot, tuple(own)) for boot, own in by_boot.items()]
 
 

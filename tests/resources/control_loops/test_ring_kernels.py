@@ -35,6 +35,9 @@ class Lab:
     """A bench of four nodes; `guest` is emulated by two threads of this machine."""
 
     virtual = SimpleNamespace(emulating_threads=emulating_threads)
+    spec = SimpleNamespace(
+        nodes={name: SimpleNamespace(cpus=(1, 0) if name == "p02" else ()) for name in SAYS}
+    )
 
     def __init__(self, *, without: str = "") -> None:
         self.recorded: dict[str, KernelEvents] = {}
@@ -76,7 +79,7 @@ def test_each_kernel_is_recorded_once(tmp_path: Path, monkeypatch: pytest.Monkey
         RecordedKernel("kernel-ring.gz", (KernelNode("guest", (0,), "cubic"),)),
         RecordedKernel(
             "kernel-ring-p01.gz",
-            (KernelNode("p01", (0,), "cubic"), KernelNode("p02", (0,), "bbr")),
+            (KernelNode("p01", (0,), "cubic"), KernelNode("p02", (1,), "bbr")),
             (Emulator("guest", "vcpu0", 7), Emulator("guest", "main-loop", 5)),
         ),
     )
