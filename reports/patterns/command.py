@@ -7,11 +7,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from reports.errors import ReportError
 from reports.latencies import PolledAt, latencies_of_run
 from reports.patterns.detect import detect
 from reports.patterns.drift import Rates, known_rates, tested_for_drift
 from reports.patterns.finding import Finding, Parameter
+from reports.patterns.recorded import between_points
 from reports.patterns.series import PERIODS_MIN, Series, read_csv, series_of
 from reports.units import NS_PER_MS, NS_PER_S
 
@@ -29,7 +32,14 @@ def add_patterns(commands: Any) -> None:
             " intervals of 95 %, and how often noise alone shows as much."
         ),
     )
-    parser.add_argument("file", type=Path, metavar="RUN|FILE", help="a run folder, or a CSV file")
+    parser.add_argument("file", type=Path, nargs="?", metavar="RUN|FILE", help="a run folder, or a CSV file")
+    parser.add_argument(
+        "--between",
+        nargs=2,
+        metavar="FILE:POINT",
+        help="instead: two recorded points of programs of one machine, such as source.bwevents:ring.write"
+        " sink.bwevents:ring.read; what lies between is searched in ms",
+    )
     parser.add_argument(
         "--only", metavar="WORDS", default="", help="of a run: series whose place or name has these words"
     )
@@ -49,6 +59,10 @@ def add_patterns(commands: Any) -> None:
 def _patterns(options: argparse.Namespace) -> int:
     if options.grid is not None and not options.grid > 0:
         raise ReportError(f"--grid {options.grid:g}: must be above 0")
+    if (options.file is None) == (options.between is None):
+        raise ReportError("needs a run folder, a CSV file, or two recorded points with --between")
+    if options.between is not None:
+        return _of_points(options)
     if options.file.is_dir():
         return _of_run(options)
     try:
@@ -58,6 +72,19 @@ def _patterns(options: argparse.Namespace) -> int:
         where = str(options.file)
         raise ReportError(text if where in text else f"{where}: {text}") from error
     _say_all(str(options.file), series, options)
+    return 0
+
+
+def _of_points(options: argparse.Namespace) -> int:
+    """Say what messages between two recorded points show, in ms."""
+    options.unit = "ms"
+    what = " to ".join(options.between)
+    at_s, took_s = between_points(*options.between)
+    try:
+        series = series_of(at_s, took_s * (NS_PER_S / NS_PER_MS))
+    except ReportError as error:
+        raise ReportError(f"{what}: {error}") from error
+    _say_all(what, series, options)
     return 0
 
 
@@ -93,6 +120,8 @@ def _say_all(what: str, series: Series, options: argparse.Namespace, polled: Pol
         f"{what}: {len(series.values)} values, {series.length_s:.4g} s;"
         f" periods up to {longest_s:.3g} s: one of P takes {PERIODS_MIN} P"
     )
+    median, high, most = (float(np.quantile(series.values, share)) for share in (0.5, 0.99, 1.0))
+    print(f"  median {median:.4g} {options.unit}, p99 {high:.4g}, at most {most:.4g}")
     for remark in found.remarks:
         print(f"  {remark}")
     for each in found.findings:
