@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hw.bench import TargetSpec
 from hw.open_bench import OpenBench
@@ -44,7 +45,7 @@ class Injected:
 
     kind: str
     guilty: tuple[str, ...]
-    messages: Mapping[str, int | bool] = field(default_factory=dict[str, int | bool])
+    messages: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 Injector = Callable[[Scene], AbstractContextManager[Injected]]

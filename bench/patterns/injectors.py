@@ -44,6 +44,18 @@ for _ in range(int(rounds)):
         out.sendto(b"x" * 32, (address, port))
     at += period_s
 """
+SLEWED = """
+tool=$1 quiet_s=$2 slow_s=$3 rounds=$4
+for ((round = 0; round < rounds; round++)); do
+    sleep "$quiet_s"
+    "$tool" --tick-us 9990 >/dev/null
+    sleep "$slow_s"
+    "$tool" --tick-us 10010 >/dev/null
+    sleep "$slow_s"
+    "$tool" --tick-us 10000 >/dev/null
+done
+"""
+CLOCK_S = 90
 DISCARD_PORT = 9
 
 
@@ -107,6 +119,29 @@ def flood(scene: Scene) -> Generator[Injected]:
 
 
 @contextmanager
+def clock(scene: Scene) -> Generator[Injected]:
+    """Have the target's clock slowed down again and again, and brought back: by 1000 ppm, as a daemon may.
+
+    Raises:
+        CapabilityError: The target has no clock of its own.
+    """
+    node = scene.bench.node(scene.target.node)
+    if not scene.bench.virtual.emulating_threads(node.name):
+        raise CapabilityError(f"{node.name} is no guest: its clock is that of the bench")
+    tool = scene.bench.tool(node.name, "bw-setclock")
+    quiet_s, slow_s = scene.rng.uniform(12, 16), scene.rng.uniform(6, 9)
+    rounds = int(CLOCK_S / (quiet_s + 2 * slow_s)) + 1
+    words = [tool, f"{quiet_s:.2f}", f"{slow_s:.2f}", str(rounds)]
+    job = node.start(["bash", "-c", SLEWED, "bash", *words], scene.folder / "injected")
+    try:
+        messages = {"count": CLOCK_S * 200, "interval_us": 5000, "clock": "adjtimex"}
+        yield Injected("clock", (f"the clock of {node.name}, corrected",), messages)
+    finally:
+        job.stop()
+        node.run([tool, "--tick-us", "10000"])
+
+
+@contextmanager
 def nothing(scene: Scene) -> Generator[Injected]:
     """Do nothing."""
     del scene
@@ -122,5 +157,6 @@ INJECTORS: dict[str, Injector] = {
     "nagle": path_injectors.nagle,
     "slow_start": path_injectors.slow_start,
     "bbr": path_injectors.bbr,
+    "clock": clock,
     "nothing": nothing,
 }

@@ -153,7 +153,7 @@ def bbr(scene: Scene) -> Generator[Injected]:
     node = scene.bench.node(one[0])
     place = "net.ipv4.tcp_congestion_control"
     before = node.run(["sysctl", "-n", place]).stdout.strip()
-    usual = f"delay {scene.rng.uniform(40, 60):.3f}ms 2ms"
+    usual = f"delay {scene.rng.uniform(100, 150):.3f}ms 2ms"
     node.run(["sysctl", "-q", "-w", f"{place}=bbr"])
     try:
         with _shaped(scene, (one, other), (1_000_000, 0), (usual, usual)):
