@@ -4,7 +4,7 @@
 Series are those of bench/patterns/drawn_series.py, each from its seed: nine kinds alone and in pairs, at the
 paper's sizes and at 3, 2 and 1 times the noise, in white, AR(1) and heavy-tailed noise and random walks; a
 quarter of them is noise alone. The truth of all series is written (results/bench/patterns/truth.json) before
-any is searched.
+any is searched. `--noise live` draws them all in the noise of a ring that was measured.
 
 found_KIND               of series at the paper's sizes that have it, alone or in a pair, those where it was
 found alone_KIND               the same of series that have nothing else
@@ -36,7 +36,7 @@ import numpy as np
 
 from bench.lab.options import Options, takes
 from bench.lab.report import RESULTS, Bar, publish, say, steal_ms
-from bench.patterns.drawn_series import KINDS, NOISES, PAPER, Drawn, draw, pairs
+from bench.patterns.drawn_series import KINDS, LIVE, NOISES, PAPER, Drawn, draw, pairs
 from bench.patterns.peers import breaks, periodogram_found, periodogram_peak, ruptures_found
 from reports.patterns.detect import detect
 from reports.patterns.finding import Finding
@@ -58,11 +58,15 @@ BARS = {
     **{f"alone_{kind}": Bar(0.95, at_least=True) for kind in KINDS},
     **{f"inside_off_{kind}": Bar(INSIDE_OFF) for kind in KINDS},
     **{f"period_off_{kind}": Bar(PERIOD_OFF) for kind in PERIODIC},
-    **{f"clean_{noise}": Bar(CLEAN_SHARE) for noise in NOISES},
     "worse_kinds": Bar(0),
     "better_kinds": Bar(6, at_least=True),
     "many_s": Bar(5),
 }
+
+
+def bars_of(noises: Sequence[str]) -> dict[str, Bar]:
+    """Return the bars of series in these noises."""
+    return BARS | {f"clean_{noise}": Bar(CLEAN_SHARE) for noise in noises}
 
 
 class Scene(NamedTuple):
@@ -83,7 +87,7 @@ class Outcome(NamedTuple):
     elapsed_s: float
 
 
-def scenes(count: int, first: int = HELD_OUT) -> list[Scene]:
+def scenes(count: int, first: int = HELD_OUT, noises: Sequence[str] = NOISES) -> list[Scene]:
     """Return the series that are drawn: a quarter clean, a half of the paper's sizes, a quarter of others.
 
     Their seeds begin at the first one.
@@ -93,8 +97,8 @@ def scenes(count: int, first: int = HELD_OUT) -> list[Scene]:
     for place in range(count):
         seed = first + place
         turn, part = divmod(place, 4)
-        noise = NOISES[turn % len(NOISES)]
-        index = turn // len(NOISES)
+        noise = noises[turn % len(noises)]
+        index = turn // len(noises)
         if part == 3:
             made.append(Scene((), noise, PAPER, seed))
         elif part < 2:
@@ -138,7 +142,7 @@ def period_error(finding: Finding, truth: Mapping[str, float]) -> float:
     return abs(finding.parameters["period"].value / truth["period_s"] - 1)
 
 
-def figures_of(outcomes: Sequence[Outcome]) -> dict[str, float]:
+def figures_of(outcomes: Sequence[Outcome], noises: Sequence[str] = NOISES) -> dict[str, float]:
     """Return the figures of the searched series."""
     figures: dict[str, float] = {}
     paper = [each for each in outcomes if each.truth and each.scene.size == PAPER]
@@ -160,7 +164,7 @@ def figures_of(outcomes: Sequence[Outcome]) -> dict[str, float]:
         if kind in PERIODIC:
             figures[f"period_off_{kind}"] = max(errors, default=float("nan"))
             figures[f"period_off_2_percent_{kind}"] = share([error > 0.02 for error in errors])
-    for noise in NOISES:
+    for noise in noises:
         clean = [each for each in outcomes if not each.truth and each.scene.noise == noise]
         figures[f"clean_{noise}"] = share([bool(each.findings) for each in clean])
     figures["clean_all"] = share([bool(each.findings) for each in outcomes if not each.truth])
@@ -171,13 +175,13 @@ def _has(each: Outcome, kind: str) -> bool:
     return any(f.kind == kind for f in each.findings)
 
 
-def peer_figures(drawn: Sequence[tuple[Scene, Drawn]]) -> dict[str, float]:
+def peer_figures(drawn: Sequence[tuple[Scene, Drawn]], noises: Sequence[str] = NOISES) -> dict[str, float]:
     """Return what a periodogram and ruptures find, at 2 % of clean series of each noise with a finding.
 
     Who uses them knows the noise of his series, so each noise has its own threshold.
     """
     clean = {
-        noise: [made for scene, made in drawn if not scene.kinds and made.noise == noise] for noise in NOISES
+        noise: [made for scene, made in drawn if not scene.kinds and made.noise == noise] for noise in noises
     }
     thresholds = {
         noise: [
@@ -229,11 +233,13 @@ def time_many(count: int) -> float:
     first=(HELD_OUT, "seed of the first one; those below 5000 are for work on the detector"),
     processes=(2, "that search at once"),
     many=(MANY, "values of the long series"),
+    noise={"choices": (*NOISES, LIVE), "help": "of all series (default: each of the first four by turns)"},
 )
 def main(options: Options) -> int:
     """Run the benchmark."""
     stolen_ms = steal_ms()
-    todo = scenes(options.series, options.first)
+    noises = (options.noise,) if options.noise else NOISES
+    todo = scenes(options.series, options.first, noises)
     drawn = [(scene, draw(*scene)) for scene in todo]
     truth_file = RESULTS / "patterns" / "truth.json"
     truth_file.parent.mkdir(parents=True, exist_ok=True)
@@ -244,7 +250,7 @@ def main(options: Options) -> int:
             outcomes.append(done)
             if len(outcomes) % 100 == 0:
                 say(f"{len(outcomes)} of {len(todo)} series")
-    figures = {**figures_of(outcomes), **peer_figures(drawn)}
+    figures = {**figures_of(outcomes, noises), **peer_figures(drawn, noises)}
     ours = [[figures[f"{who}_{kind}"] for who in ("found", *_PEERS)] for kind in KINDS]
     figures["worse_kinds"] = float(sum(mine < max(others) for mine, *others in ours))
     figures["better_kinds"] = float(sum(mine > max(others) for mine, *others in ours))
@@ -258,6 +264,6 @@ def main(options: Options) -> int:
     return publish(
         "patterns",
         figures,
-        BARS,
+        bars_of(noises),
         {"series": options.series, "first": options.first, "confusion": matrix, "many_s": runs_s},
     )

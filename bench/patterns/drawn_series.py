@@ -8,6 +8,10 @@ about 30 s long, gaps about every 8 s, outliers of 1100 ms, a change of 5 ms wit
 Values are in ms, at about 10 a second for 400 s, one in a hundred is missing, and times jitter by a fifth of
 their distance. Noise of every colour deviates by 0.5 ms (root of the mean square about its mean).
 
+One more noise is as that of a ring that was measured (its first hop, polled each 5 ms): heavy tails beside a
+wobble of seconds, both together. There a grid that drifts shows its lines one at a time, and what is sent
+scatters by 0.2 ms against the poll: within a second or two of each wrap values lie on both lines, by turns.
+
 At k times the noise the height is k times 0.5 ms; of a gap, k values are missing in a row.
 """
 
@@ -33,6 +37,14 @@ KINDS = (
     "warm_up",
 )
 NOISES = ("white", "ar1", "heavy_tailed", "random_walk")
+LIVE = "live"
+"""As was measured; it is none of NOISES, whose seeds draw what they always have."""
+LIVE_WOBBLE_SHARE = 0.3
+"""Of its variance."""
+LIVE_WOBBLE_S = 2.0
+"""Of the wobble's memory."""
+LIVE_SCATTER_MS = 0.2
+"""Of what is sent, against the poll."""
 PAPER = 0.0
 """The size of the paper; else a size is the height by the noise."""
 LENGTH_S = 400.0
@@ -95,17 +107,25 @@ def draw_noise(noise: str, count: int, rng: np.random.Generator) -> Floats:
     if noise == "heavy_tailed":
         values = rng.standard_t(3, count) / np.sqrt(3)
     elif noise == "ar1":
-        values = np.empty(count)
-        memory = rng.uniform(0.3, 0.9)
-        last = rng.standard_normal()
-        for index, news in enumerate(rng.standard_normal(count) * np.sqrt(1 - memory**2)):
-            values[index] = last = memory * last + news
+        values = _ar1(rng.uniform(0.3, 0.9), count, rng)
+    elif noise == LIVE:
+        wobble = _ar1(float(np.exp(-STEP_S / LIVE_WOBBLE_S)), count, rng)
+        tails = rng.standard_t(3, count) / np.sqrt(3)
+        values = np.sqrt(LIVE_WOBBLE_SHARE) * wobble + np.sqrt(1 - LIVE_WOBBLE_SHARE) * tails
     else:
         values = rng.standard_normal(count)
         if noise == "random_walk":
             values = np.cumsum(values)
             values = (values - values.mean()) / values.std()
     return NOISE_MS * values
+
+
+def _ar1(memory: float, count: int, rng: np.random.Generator) -> Floats:
+    values = np.empty(count)
+    last = rng.standard_normal()
+    for index, news in enumerate(rng.standard_normal(count) * np.sqrt(1 - memory**2)):
+        values[index] = last = memory * last + news
+    return values
 
 
 def _height(made: Drawn, paper_ms: float) -> float:
@@ -139,13 +159,20 @@ def _grid(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDAr
 
 
 def _drifting_grid(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """A message of a source whose clock is off waits for the next poll, sometimes for one after that."""
+    """A message of a source whose clock is off waits for the next poll, sometimes for one after that.
+
+    In live noise none waits longer.
+    """
     poll = _height(made, 5.0)
     off = rng.uniform(130, 210) * 1e-6 * rng.choice([-1.0, 1.0]) * poll / 5.0  # positive: the source is slow
     nominal_ms = made.times_s * 1e3
     arrived = nominal_ms * off + rng.uniform(0, poll)  # beyond whole polls
-    waited = np.ceil(arrived / poll) * poll - arrived
-    made.values_ms += waited + poll * rng.choice(3, len(waited), p=(0.7, 0.2, 0.1))
+    if made.noise == LIVE:
+        meets = arrived + rng.normal(0, LIVE_SCATTER_MS, len(arrived))
+        made.values_ms += np.ceil(meets / poll) * poll - arrived
+    else:
+        waited = np.ceil(arrived / poll) * poll - arrived
+        made.values_ms += waited + poll * rng.choice(3, len(waited), p=(0.7, 0.2, 0.1))
     made.truth["drifting_grid"] = {
         "width_ms": poll,
         "period_s": poll / abs(off) * 1e-3,

@@ -32,7 +32,7 @@ from reports.patterns.grid import (
 from reports.patterns.level import Level, find_level, level_finding
 from reports.patterns.lines_shared import find_change_of_lines, of_width
 from reports.patterns.noise import fit_noise, without_slow
-from reports.patterns.outlier import find_outliers, same_period
+from reports.patterns.outlier import Explained, find_outliers, same_period
 from reports.patterns.ramp import PHASES, Ramp, find_ramp, gains_of, ramp_finding
 from reports.patterns.ramp_on_lines import ramp_on_lines
 from reports.patterns.recovery import find_recovery
@@ -41,6 +41,7 @@ from reports.patterns.series import Series
 from reports.patterns.two_levels import find_two_levels
 from reports.patterns.unfolded import Unfolded, unfolded
 from reports.patterns.warm_up import find_warm_up, news_both_ways
+from reports.patterns.wrapped import Wrapped, find_wrapped
 
 SHAPES_MAX = 4
 """Ramps and changes of level of one series, together."""
@@ -49,6 +50,7 @@ REFITS = 2
 GAIN_MIN = 12.0
 """Of the log-likelihood, by tails as of Laplace's, with the noise fitted with and without the pattern."""
 CHANGES = ("level_change", "two_levels")
+RAMPS = ("ramp", "drifting_grid")
 FOLLOWS = 0.25
 """Of a ramp's gain: what ramps of the gaps' period have of it, if it is what follows gaps."""
 SHARPER = 1.1
@@ -70,11 +72,49 @@ class Detection:
 
 def detect(series: Series) -> Detection:
     """Find the patterns of a series."""
+    wrapped = find_wrapped(series)
+    found = None if wrapped is not None and wrapped.is_grid else _searched(series)
+    if wrapped is None and found is not None:
+        wrapped = _beside_others(series, found)
+    elif found is not None and any(each.kind in RAMPS for each in found.findings):
+        return found
+    if wrapped is not None:
+        by_lines = _searched(wrapped.moved, wrapped.explained)
+        named = tuple(wrapped.renamed(each) for each in by_lines.findings)
+        if named != by_lines.findings:
+            return replace(by_lines, findings=named)
+    return found or _searched(series)
+
+
+def _beside_others(series: Series, found: Detection) -> Wrapped | None:
+    """Return a grid whose lines are seen one at a time beside outliers and a warm-up, which stay."""
+    kept = np.ones(len(series.values), np.bool_)
+    kinds = {each.kind: each.parameters for each in found.findings}
+    if "periodic_outlier" in kinds:
+        explained = [Explained(kinds["gap"]["period"].value)] if "gap" in kinds else []
+        if (outliers := find_outliers(series, explained)) is not None:
+            kept &= ~outliers.mask
+    if "warm_up" in kinds:
+        kept &= series.times_s > kinds["warm_up"]["end"].high
+    if kept.all():
+        return None
+    part = series.kept(kept)
+    wrapped = find_wrapped(Series(part.times_s - part.times_s[0], part.values))
+    if wrapped is None or not wrapped.is_grid:
+        return None
+    values = series.values.copy()
+    values[kept] = wrapped.moved.values
+    return wrapped._replace(moved=Series(series.times_s, values, series.remarks))
+
+
+def _searched(series: Series, *explained: Explained) -> Detection:
+    """Find the patterns of a series; explained: periods of which no outliers are looked for."""
     findings: list[Finding] = []
     gaps = find_gaps(series)
     if gaps is not None:
         findings.append(gaps.finding)
-    outliers = find_outliers(series, gaps.finding.parameters["period"].value if gaps else None)
+        explained = *explained, Explained(gaps.finding.parameters["period"].value)
+    outliers = find_outliers(series, explained)
     if outliers is not None:
         findings.append(outliers.finding)
         series = series.kept(~outliers.mask)

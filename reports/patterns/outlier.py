@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,10 +34,17 @@ FAR = 3.0
 SAME_PERIOD = 0.003
 
 
-def same_period(one_s: float, other_s: float) -> bool:
+class Explained(NamedTuple):
+    """A period that has a cause already, and by how much another may differ from it, of itself."""
+
+    period_s: float
+    within: float = SAME_PERIOD
+
+
+def same_period(one_s: float, other_s: float, within: float = SAME_PERIOD) -> bool:
     """Tell whether one period is the other, or a whole part of it."""
     ratio = max(one_s / other_s, other_s / one_s)
-    return round(ratio) <= 6 and abs(ratio - round(ratio)) < SAME_PERIOD * ratio
+    return round(ratio) <= 6 and abs(ratio - round(ratio)) < within * ratio
 
 
 class Outliers(NamedTuple):
@@ -46,17 +54,17 @@ class Outliers(NamedTuple):
     mask: np.ndarray
 
 
-def find_outliers(series: Series, explained_s: float | None) -> Outliers | None:
+def find_outliers(series: Series, explained: Sequence[Explained]) -> Outliers | None:
     """Return the outliers of a series, if they come again.
 
     Args:
         series: The values.
-        explained_s: A period that has a cause already, that of gaps: outliers at it, or at whole parts or
+        explained: Periods that have a cause already, as that of gaps: outliers at one, or at whole parts or
             multiples of it, are what follows them.
     """
     wide, close = (series.values - running_median(series.values, size) for size in (AROUND, 3))
     off = np.where(np.abs(wide) < np.abs(close), wide, close)  # where a ramp jumps is no outlier
-    found = [_of_scatter(series, off, scatter, explained_s) for scatter in _scatters(wide)]
+    found = [_of_scatter(series, off, scatter, explained) for scatter in _scatters(wide)]
     found = [each for each in found if each is not None]
     if not found:
         return None
@@ -82,7 +90,7 @@ def _scatters(off: Floats) -> list[float]:
 
 
 def _of_scatter(
-    series: Series, off: Floats, scatter: float, explained_s: float | None
+    series: Series, off: Floats, scatter: float, explained: Sequence[Explained]
 ) -> tuple[np.ndarray, Parameter, float] | None:
     """Return outliers beside a scatter: which values they are, their period, how often chance does that."""
     times_s, step_s = series.times_s, series.step_s
@@ -102,7 +110,7 @@ def _of_scatter(
     if chance > CHANCE:
         return None
     period_s = longest(found) * slot_s
-    if explained_s is not None and same_period(period_s, explained_s):
+    if any(same_period(period_s, *each) for each in explained):
         return None
     best: tuple[np.ndarray, Parameter] | None = None
     for sign in (1.0, -1.0):

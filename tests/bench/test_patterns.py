@@ -16,7 +16,7 @@ from bench.patterns.bench_patterns import (
     period_error,
     scenes,
 )
-from bench.patterns.drawn_series import KINDS, NOISES, PAPER, draw, pairs
+from bench.patterns.drawn_series import KINDS, LIVE, NOISES, PAPER, draw, draw_noise, pairs
 from reports.patterns.finding import Finding, Parameter
 
 
@@ -34,6 +34,32 @@ def test_a_seed_gives_one_series_and_the_truth_of_its_kinds(kinds: tuple[str, ..
     assert np.array_equal(one.values_ms, other.values_ms)
     assert set(kinds) <= set(one.truth) <= {*kinds, "gap"}
     assert np.all(np.diff(one.times_s) > 0)
+
+
+def test_series_of_one_noise_are_all_in_it() -> None:
+    drawn = scenes(400, 0, (LIVE,))
+    assert {each.noise for each in drawn} == {LIVE}
+    assert {each.kinds for each in drawn} == {each.kinds for each in scenes(3000)}
+    assert "clean_live" in figures_of([outcome((), noise=LIVE)], (LIVE,))
+
+
+def test_live_noise_has_tails_and_a_slow_wobble() -> None:
+    noise = draw_noise(LIVE, 40_000, np.random.default_rng(1))
+    assert noise.std() == pytest.approx(0.5, rel=0.1)
+    assert np.abs(noise).max() > 8 * noise.std()
+    assert noise.reshape(-1, 10).mean(axis=1).std() == pytest.approx(0.3, abs=0.06)  # white: 0.16
+
+
+def test_live_grids_have_one_line_but_both_about_a_wrap() -> None:
+    made = draw(("drifting_grid",), LIVE, PAPER, 3)
+    truth = made.truth["drifting_grid"]
+    turns = (made.values_ms - truth["slope_ms_per_s"] * made.times_s) / truth["width_ms"]
+    line = np.rint(turns - np.angle(np.exp(2j * np.pi * turns).mean()) / (2 * np.pi))
+    back = np.flatnonzero(np.diff(line) * np.sign(truth["slope_ms_per_s"]) > 0)
+    assert len(back) > 20
+    assert len(np.unique(line)) < 16
+    usual = [np.ptp(part) == 0 for part in np.array_split(line, 400)]
+    assert 0.6 < np.mean(usual) < 0.95
 
 
 def ramp(period_s: float) -> Finding:
