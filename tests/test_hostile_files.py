@@ -40,6 +40,7 @@ from reports.paths.transits import transits
 from reports.rt_baseline.cyclictest import read_cyclictest
 from reports.rt_baseline.emulator import EMULATION, read_emulator
 from reports.rt_baseline.evidence import CYCLICTEST
+from reports.rt_baseline.rtla import read_histogram, read_noise
 from reports.timeline.processing.graph_file import read_graph, read_raw
 from reports.timeline.processing.known_filters import filters_here
 from reports.tools.witness_series import MAGIC, read_series
@@ -55,6 +56,7 @@ from tests.reports.control_loops.picture_capture import Wire
 from tests.reports.dossier.test_waivers import HEAD, ONE
 from tests.reports.hostile import damaged
 from tests.reports.rt_baseline.sample import write_case
+from tests.reports.rt_baseline.trace_sample import write_histogram, write_table
 from tests.reports.timeline.processing.test_graph_file import WHOLE
 from tests.scope.test_calibration import CABLE, SKEW, write
 
@@ -78,6 +80,16 @@ class Kind:
 
     whole: Callable[[Path], bytes]
     read: Read
+
+
+def _noise_table(folder: Path) -> bytes:
+    write_table(folder / "table", 55, 35, 2)
+    return (folder / "table").read_bytes()
+
+
+def _timerlat_histogram(folder: Path) -> bytes:
+    write_histogram(folder / "histogram", {40: 1, 3970: 1}, {60: 1, 4000: 1}, 3)
+    return (folder / "histogram").read_bytes()
 
 
 def _log(name: str, form: str) -> Kind:
@@ -190,6 +202,8 @@ KINDS: dict[str, Kind] = {
         lambda folder: (write_case(folder / "case", emulator=[(1, 9), (1, 7)]) / EMULATION).read_bytes(),
         read_emulator,
     ),
+    "hwnoise": Kind(_noise_table, read_noise),
+    "timerlat": Kind(_timerlat_histogram, read_histogram),
     "graph": Kind(lambda _: WHOLE.encode(), _graph),
 }
 

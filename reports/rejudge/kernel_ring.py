@@ -44,20 +44,26 @@ class KernelRing:
         self.dropped = sum(
             int(each) for one in stats for each in re.findall(r"^dropped events: (\d+)$", one, re.MULTILINE)
         )
-        self._events: list[tuple[int, bytes]] = []
+        self._events: list[tuple[int, bytes, int]] = []
         self.is_whole = True
         at, rings = len(text) + 1 if b"\npages: " in raw else len(raw), 0
-        while head := re.compile(rb"pages: cpu\d+ (\d+)\n").match(raw, at):
-            at = head.end() + int(head[1])
+        while head := re.compile(rb"pages: cpu(\d+) (\d+)\n").match(raw, at):
+            at = head.end() + int(head[2])
+            self._cpu = int(head[1])
             self._pages(raw[head.end() : at])
             rings += 1
         self.is_whole = self.is_whole and at == len(raw) and rings == len(stats)
 
-    def events(self, name: str) -> Iterator[tuple[int, Mapping[str, bytes]]]:
-        """Yield time in ns and the fields' bytes of each event of a name, by time."""
-        for time_ns, raw in sorted(self._events, key=lambda event: event[0]):
+    @property
+    def cpus(self) -> list[int]:
+        """Return the CPUs that had an event."""
+        return sorted({cpu for _, _, cpu in self._events})
+
+    def events(self, name: str, cpu: int | None = None) -> Iterator[tuple[int, Mapping[str, bytes]]]:
+        """Yield time in ns and the fields' bytes of each event of a name, of one CPU or all, by time."""
+        for time_ns, raw, at_cpu in sorted(self._events, key=lambda event: event[0]):
             own, places = self._formats[self._number(raw[:2])]
-            if own == name:
+            if own == name and cpu in (None, at_cpu):
                 yield time_ns, {key: raw[at : at + size] for key, (at, size) in places.items()}
 
     def number(self, fields: Mapping[str, bytes], name: str) -> int:
@@ -105,7 +111,7 @@ class KernelRing:
                     self.is_whole = False
                     return
                 if kind != 29:
-                    self._events.append((time_ns, page[first:at]))
+                    self._events.append((time_ns, page[first:at], self._cpu))
 
 
 def _places(content: str) -> Places:

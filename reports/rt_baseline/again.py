@@ -14,8 +14,10 @@ from typing import Any
 from reports.rejudge.again import Again, Kind, Record
 from reports.rejudge.answers import read_result
 from reports.rejudge.each import judge_each
+from reports.rejudge.hardware_noise import NOISE, noise_discrepancies
 from reports.rejudge.machine import Machine, less_target
 from reports.rejudge.rule import outcome_of
+from reports.rejudge.timerlat import TIMERLAT, timerlat_discrepancies
 
 Json = Mapping[str, Any]
 
@@ -232,8 +234,16 @@ def _of_those(witness: Json, which: Sequence[bool]) -> Json:
 
 
 AGAIN = Again(
-    quantities={"wakeup_latency": Kind("ns", ("max", "p9999"), (DOCUMENT,))},
-    judges=(wakeup_discrepancies,),
-    schemas={DOCUMENT: "benchwright.rt_baseline/1", LOAD: "benchwright.load/1"},
-    loose=(DOCUMENT,),
+    quantities={
+        "wakeup_latency": Kind("ns", ("max", "p9999"), (DOCUMENT,)),
+        "hardware_noise": Kind("ns", ("max",), (NOISE,)),
+    },
+    judges=(wakeup_discrepancies, noise_discrepancies, timerlat_discrepancies),
+    schemas={
+        DOCUMENT: "benchwright.rt_baseline/1",
+        NOISE: "benchwright.hardware_noise/1",
+        TIMERLAT: "benchwright.timerlat/1",
+        LOAD: "benchwright.load/1",
+    },
+    loose=(DOCUMENT, NOISE),
 )

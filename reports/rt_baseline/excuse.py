@@ -67,7 +67,7 @@ def pauses_ns(found: Wakeups, cpu: int, *, known: bool) -> list[int]:
     if witness is None or found.facts.machine == "own":
         return []
     if found.facts.machine == "shared":
-        witness = _of_cpu(witness, cpu)
+        witness = of_cpu(witness, cpu)
     if known or witness.target_ran_ns is None:
         return [end - begin for begin, end in witness.pauses(known=known)]
     stolen_ns = {each.cpu: each.steal_ns for each in witness.cpus}
@@ -111,7 +111,7 @@ def _during(witness: WitnessResult, due: tuple[int, int]) -> WitnessResult:
     return _chosen(witness, [start < due[1] and end > due[0] for start, end, _ in witness.windows])
 
 
-def _of_cpu(witness: WitnessResult, cpu: int) -> WitnessResult:
+def of_cpu(witness: WitnessResult, cpu: int) -> WitnessResult:
     """Return a witness that has watched one CPU alone."""
     return _chosen(witness, [window[2] == cpu for window in witness.windows])
 

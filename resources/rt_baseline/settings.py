@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many wake-ups a profile asks for, and beside which loads."""
+"""How many wake-ups a profile asks for, how long tracers run, and beside which loads."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ LOADS = CompileLikeLoad.kind, CpuLoad.kind
 INTERVAL_RANGE_US = 50, 1_000_000
 HISTOGRAM_MAX_US = 1_000_000
 """Of cyclictest."""
+TRACED_MAX_S = 600
+"""What the kernel holds of a recording until it ends."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +27,27 @@ class BaselineTimes:
         cycles: Of each thread.
         histogram_us: Latencies from there on overflow.
         loads: Kinds of load, beside each of which they are measured once more.
+        noise_s: Hardware noise is looked for as long.
+        timerlat_s: So long timerlat wakes threads up, and late ones are split.
+        traced_loads: Those of `loads` beside which both are done once more.
     """
 
     cycles: int
     histogram_us: int
     loads: tuple[str, ...]
+    noise_s: int
+    timerlat_s: int
+    traced_loads: tuple[str, ...]
 
     @property
     def cases(self) -> tuple[str, ...]:
         """Return the loads, idle first: empty."""
         return "", *self.loads
+
+    @property
+    def traced_cases(self) -> tuple[str, ...]:
+        """Return the loads beside which the tracers run, idle first: empty."""
+        return "", *self.traced_loads
 
 
 def baseline_times(table: Fields) -> BaselineTimes:
@@ -44,9 +57,13 @@ def baseline_times(table: Fields) -> BaselineTimes:
         cycles=table.integer("cycles", 1000, 1_000_000_000),
         histogram_us=table.integer("histogram_us", 10, HISTOGRAM_MAX_US),
         loads=loads,
+        noise_s=table.integer("noise_s", 1, TRACED_MAX_S),
+        timerlat_s=table.integer("timerlat_s", 1, TRACED_MAX_S),
+        traced_loads=table.texts("traced_loads", loads),
     )
-    if len(set(loads)) < len(loads):
-        raise table.fault("loads", f"{list(loads)}; needed: each once")
+    for name, each in (("loads", loads), ("traced_loads", times.traced_loads)):
+        if len(set(each)) < len(each):
+            raise table.fault(name, f"{list(each)}; needed: each once")
     table.finish()
     return times
 

@@ -111,10 +111,10 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
             witness.stop()
             experiment.collect(witness, ENDING_S).require_done()
     if witness is not None and emulated:
-        _keep(folder, [*emulated], asked.interval_us, (began_ns, ended_ns))
+        keep_pauses(folder, [*emulated], asked.interval_us, (began_ns, ended_ns))
     if code:
         raise MeasurementError(
-            f"{PROGRAM} on {node.name} {_ended(code)} ({tail(printed.with_suffix('.err'))})"
+            f"{PROGRAM} on {node.name} {said_end(code)} ({tail(printed.with_suffix('.err'))})"
         )
     for name in (CYCLICTEST, HISTOGRAM):
         if not (folder / name).exists():
@@ -137,7 +137,12 @@ def measure_wakeups(bench: OpenBench, target: TargetSpec, asked: AskedWakeups, f
     return facts
 
 
-def _keep(folder: Path, threads: list[str], interval_us: int, between_utc_ns: tuple[int, int]) -> None:
+def keep_pauses(folder: Path, threads: list[str], interval_us: int, between_utc_ns: tuple[int, int]) -> None:
+    """Keep when a guest's emulator did not run it (`keep_emulator`), by this machine's clock.
+
+    Raises:
+        MeasurementError: The witness has no series, or a torn one.
+    """
     try:
         ready = json.loads((folder / WITNESS).read_text("utf-8").splitlines()[0])
         began_ns, ended_ns = (each + ready["tai_utc_s"] * NS_PER_S for each in between_utc_ns)
@@ -189,6 +194,7 @@ def _ticks(node: Node) -> tuple[int, int]:
     return stolen_and_all_ticks(node.run(["cat", "/proc/stat"]).stdout, node.name)
 
 
-def _ended(code: int) -> str:
+def said_end(code: int) -> str:
+    """Return how a program that did not come to its end ended."""
     number = code - 128 if code > 128 else -code
     return f"was killed by signal {number}" if number > 0 else f"ended with exit code {code}"

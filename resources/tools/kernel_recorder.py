@@ -33,7 +33,7 @@ class KernelEvents:
 
     Attributes:
         events: Groups and names, `sched/sched_switch`; one with `?` before it may be a pattern, and is
-            recorded where the machine has it.
+            recorded where the machine has it. `tracer:timerlat`: what that tracer writes, `ftrace/timerlat`.
         buffer_kb: What the kernel holds of each CPU at most.
         cpus: Of which; None: all.
         overwrite: What a full buffer does: the oldest events go; else what comes is counted and dropped.
@@ -97,8 +97,8 @@ def kernel_recorded(node: Node, what: KernelEvents) -> Generator[KernelRecorder,
         what: Which events, of which CPUs.
 
     Raises:
-        CapabilityError: The machine has no tracefs, or does not permit it, or lacks an event; the text says
-            why.
+        CapabilityError: The machine has no tracefs, or does not permit it, or lacks an event or a tracer; the
+            text says why.
         BenchError: The node does not work.
     """
     folder = node.fresh_folder(what.name)

@@ -5,7 +5,8 @@
 #
 #   kernel_recorder.sh FOLDER begin MODE CLOCK CPUS BUFFER_KB EVENT...
 #       MODE: `stop`, what comes when a CPU's buffer is full is counted and dropped; `overwrite`, the oldest goes.
-#       CPUS: `all`, or 0,2. BUFFER_KB: of each. EVENT: sched/sched_switch; ?irq_vectors/*_exit, those that there are.
+#       CPUS: `all`, or 0,2. BUFFER_KB: of each. EVENT: sched/sched_switch; ?irq_vectors/*_exit, those that there are;
+#       tracer:timerlat, what that tracer of the kernel writes.
 #   kernel_recorder.sh FOLDER end CPUS
 #       No more is recorded. FOLDER/description says how the ring is laid out, FOLDER/cpuN are its pages.
 #   kernel_recorder.sh FOLDER restore          harmless when there is nothing to give back
@@ -44,6 +45,7 @@ missing() {
 restore() {
     find_tracefs || : # where each command has mounts of its own, that of the one before is gone, and the instance is not
     for place in /sys/kernel/tracing "$folder.tracefs"; do
+        [ ! -d "$place/instances/$instance" ] || echo nop >"$place/instances/$instance/current_tracer"
         [ ! -d "$place/instances/$instance" ] || rmdir "$place/instances/$instance"
     done
     [ ! -d "$folder.tracefs/instances" ] || umount "$folder.tracefs"
@@ -81,6 +83,7 @@ cpus_of() {
 enable_events() {
     for event; do
         case $event in
+        tracer:*) echo "${event#*:}" 2>/dev/null >"$own/current_tracer" || missing "the kernel has no tracer ${event#*:}" ;;
         '?'*)
             for found in "$own"/events/${event#?}; do
                 [ ! -e "$found/enable" ] || echo 1 >"$found/enable"
@@ -122,6 +125,8 @@ describe() {
     echo "byte order: $(byte_order)"
     {
         printf '%s\n' header_page header_event
+        tracer=$(cat "$own/current_tracer")
+        [ "$tracer" = nop ] || echo "ftrace/$tracer/format"
         sed 's|:|/|; s|$|/format|' "$own/set_event"
     } | while read -r name; do
         echo "file: events/$name"

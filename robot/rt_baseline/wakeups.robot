@@ -22,3 +22,8 @@ Idle Wake-Ups Are Within Their Limits
 Wake-Ups Beside Loads Are Within Their Limits
     [Documentation]    The same beside each load that the profile has.
     Wake Ups Beside Loads Should Be Within Their Limits
+
+Hardware Noise Is Within Its Limits
+    [Documentation]    What takes a CPU from the kernel for a while, by its osnoise tracer with interrupts off:
+    ...                the longest. Skipped where the kernel has none.
+    Hardware Noise Should Be Within Its Limits

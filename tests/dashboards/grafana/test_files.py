@@ -38,6 +38,7 @@ UIDS = (
     "bw-legs",
     "bw-loop",
     "bw-messages",
+    "bw-noise",
     "bw-overview",
     "bw-run",
     "bw-software",

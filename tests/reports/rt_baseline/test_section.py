@@ -12,6 +12,8 @@ from reports.run.folder import RunFolder
 from reports.section import TargetData
 from tests.reports.pages import page_with, words_of
 from tests.reports.rt_baseline.sample import CYCLES, QUIET, TARGET, late, write_case
+from tests.reports.rt_baseline.test_noise import write_noises
+from tests.reports.rt_baseline.test_timerlat import made
 
 
 def test_page_shows_each_cpu_of_each_case(tmp_path: Path) -> None:
@@ -61,3 +63,29 @@ def test_page_says_how_long_the_emulator_of_a_guest_was_away(tmp_path: Path) -> 
     words = words_of(page_with(run.path, "rt-baseline")).replace("\u202f", " ")
     assert "Beside nothing the emulator did not run CPU 0, where cyclictest was due, 2 times" in words
     assert "at most for 54.00 ms" in words
+
+
+def test_page_shows_noise_and_who_made_wakeups_late(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "results", "virtual", "ci", simulated=True, commit="0" * 40)
+    folder = run.evidence_folder(FOLDER, TARGET)
+    write_noises(folder / IDLE / "noise")
+    made(folder / IDLE / "timerlat")
+    run.update(target={TARGET: {"hostname": TARGET}})
+    run.close()
+    words = words_of(page_with(run.path, "rt-baseline")).replace("\u202f", " ")
+    for said in (
+        "what keeps a CPU from reading its clock for 10 µs and more",
+        "nothing 0 4 2 35.40 µs 0.00 %",
+        "of 2 wake-ups of the kernel's timerlat tracer, one every 1.000 ms, 1 were later than 1 ms",
+        "all late ones 0 4.000 ms 320.0 µs 400.0 µs 1.300 ms \N{EN DASH} 1.980 ms \N{EN DASH}",
+        "late 0 4.000 ms 320.0 µs 400.0 µs 1.300 ms a busy one 1.980 ms \N{EN DASH}",
+    ):
+        assert said in words, words[words.index("Hardware noise by") :][:1500]
+
+
+def test_a_damaged_recording_says_why_there_is_no_noise(tmp_path: Path) -> None:
+    folder = tmp_path / "evidence" / FOLDER / TARGET
+    write_noises(folder / IDLE / "noise", dropped=1)
+    shown = gather_baseline(TargetData(tmp_path, target=TARGET))
+    assert shown
+    assert shown.problems == ("idle/noise: ring.gz: 1 events of CPU 0 had no room",)

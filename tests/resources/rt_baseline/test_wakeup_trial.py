@@ -14,7 +14,7 @@ import pytest
 from hw.errors import CapabilityError, ConfigError, MeasurementError
 from hw.fields import Fields
 from hw.open_bench import OpenBench
-from reports.rt_baseline.capability import WAKEUP_LATENCY
+from reports.rt_baseline.capability import HARDWARE_NOISE, WAKEUP_LATENCY
 from reports.rt_baseline.evidence import CYCLICTEST, HISTOGRAM, WITNESS, load_wakeups
 from reports.tools.answers import last_result
 from reports.tools.witness_series import SERIES
@@ -22,6 +22,7 @@ from reports.units import NS_PER_S
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
 from resources.rt_baseline.settings import TIMES, baseline_times, checked_interval_us
+from resources.rt_baseline.traced_trial import NOISE_PERIOD_US
 from resources.rt_baseline.wakeup_trial import (
     BOOT_ID,
     AskedWakeups,
@@ -169,9 +170,12 @@ def test_acceptance_has_as_many_cycles_as_osadl() -> None:
 
 def test_each_profile_has_the_samples_that_requirements_ask_for(repository: Path) -> None:
     file = repository / "robot/rt_baseline/requirements/rt_baseline_virtual.toml"
-    samples = max(each.samples for each in load_requirements_file(file, WAKEUP_LATENCY).requirements)
+    every = load_requirements_file(file, WAKEUP_LATENCY, HARDWARE_NOISE).requirements
+    samples = {each.quantity: each.samples for each in every}
     for profile in tomllib.loads(TIMES.read_text()):
-        assert times_of(profile, TIMES, baseline_times).cycles >= samples
+        times = times_of(profile, TIMES, baseline_times)
+        assert times.cycles >= samples[WAKEUP_LATENCY]
+        assert times.noise_s * 1_000_000 // NOISE_PERIOD_US > samples[HARDWARE_NOISE]
 
 
 @pytest.mark.parametrize(
@@ -181,11 +185,22 @@ def test_each_profile_has_the_samples_that_requirements_ask_for(repository: Path
         ({"histogram_us": 1_000_001}, r"histogram_us"),
         ({"loads": ["network"]}, "loads"),
         ({"loads": ["cpu", "cpu"]}, r"loads: \['cpu', 'cpu'\]; needed: each once"),
+        ({"noise_s": 0}, "noise_s"),
+        ({"timerlat_s": 601}, "timerlat_s"),
+        ({"traced_loads": ["compile-like"]}, "traced_loads"),
+        ({"traced_loads": ["cpu", "cpu"]}, r"traced_loads: \['cpu', 'cpu'\]; needed: each once"),
         ({"other": 1}, "other"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(change: dict[str, Any], said: str) -> None:
-    table = {"cycles": 1000, "histogram_us": 400, "loads": ["cpu"]}
+    table: dict[str, Any] = {
+        "cycles": 1000,
+        "histogram_us": 400,
+        "loads": ["cpu"],
+        "noise_s": 1,
+        "timerlat_s": 1,
+    }
+    table["traced_loads"] = ["cpu"]
     with pytest.raises(ConfigError, match=said):
         baseline_times(Fields(table | change, "times.toml", "ci"))
 

@@ -235,3 +235,39 @@ def test_nothing_is_left_where_each_command_has_mounts_of_its_own(here: Any, tmp
         here.run(["sh", "-c", f"mount -t tracefs tracefs /mnt && rmdir /mnt/instances/{name}"])
     assert not left
     assert not (tmp_path / "kernel_recorder.tracefs").exists()
+
+
+def test_a_tracer_that_the_kernel_lacks_is_named(here: Any) -> None:
+    what = replace(ONE_CPU, events=("tracer:of_nobody",))
+    said = "here: the kernel has no tracer of_nobody"
+    with pytest.raises(CapabilityError, match=said), kernel_recorded(here, what):
+        pass
+    assert not here.instances()
+
+
+def test_a_tracer_is_in_the_description_and_ends_with_its_instance(here: Any) -> None:
+    """In a folder of plain files: which tracers this machine's kernel gives instances nobody knows."""
+    tracefs, folder = here.folder / "tracefs", here.folder / "own"
+    own = tracefs / "instances" / f"benchwright{str(folder).replace('/', '-')}"
+    for name in ("options", "per_cpu/cpu0", "events/ftrace/timerlat"):
+        (own / name).mkdir(parents=True)
+    folder.mkdir()
+    for name in ("events/header_event", "events/ftrace/timerlat/format", "current_tracer", "set_event"):
+        (own / name).touch()
+    (own / "events/header_page").write_text("\tfield: char data;\toffset:16;\tsize:4080;\n")
+    (own / "per_cpu/cpu0/stats").write_text("entries: 0\n")
+    (own / "per_cpu/cpu0/trace_pipe_raw").touch()
+    text = SCRIPT.read_text().replace("/sys/kernel/tracing", str(tracefs))
+    # The instance is there, and no rmdir removes it: so `begin` neither makes it nor tidies up before.
+    for before, after in (('mkdir "$own"', 'test -d "$own"'), ("    restore\n    begin", "    begin")):
+        assert before in text
+        text = text.replace(before, after)
+    script = here.folder / "recorder.sh"
+    script.write_text(text)
+    words = ["sh", str(script), str(folder)]
+    here.run([*words, "begin", "stop", "tai", "0", "64", "tracer:timerlat"])
+    assert (own / "current_tracer").read_text() == "timerlat\n"
+    here.run([*words, "end", "0"])
+    assert "file: events/ftrace/timerlat/format\n" in (folder / "description").read_text()
+    here.run([*words, "restore"], check=False)
+    assert (own / "current_tracer").read_text() == "nop\n"
