@@ -4,7 +4,7 @@
 `tcp_probe` says at each segment that comes what was sent and acknowledged before it, the congestion window
 and the peer's window. Bytes that were written and not sent waited since their writing, for what binds there.
 A segment that is sent again (`tcp_retransmit_skb`) waited since its first byte was written: until a timer
-expired, unless a segment that came at that moment asked for it.
+expired, unless a segment that came at that moment asked for it. One that had come by then waited for nothing.
 
 Source: Linux, include/trace/events/tcp.h, net/ipv4/tcp_input.c (`tcp_rcv_established`).
 """
@@ -30,6 +30,7 @@ LEAST_NS = 20_000
 NAGLE, SLOW_START = "Nagle's algorithm", "slow start"
 CONGESTION, RECEIVER = "congestion window", "the receiver's window"
 TIMER, ASKED = "a retransmission timer", "a segment that was sent again"
+NEVER = 1 << 62
 _WRAP = 1 << 32
 
 
@@ -43,6 +44,7 @@ class Connection:
         congestion: The control of its window; empty: not known.
         written_ns: When the program wrote, on a timeline, sorted, shape (k,).
         written_bytes: What it had written then, that write included, shape (k,).
+        came_ns: When that came to the other end's kernel, NEVER where nobody knows, shape (k,).
     """
 
     port: int
@@ -50,6 +52,7 @@ class Connection:
     congestion: str
     written_ns: Times
     written_bytes: Times
+    came_ns: Times
 
 
 def tcp_waits(
@@ -86,7 +89,9 @@ def tcp_waits(
         # What comes next says what nobody has acknowledged until then.
         una = int(acknowledged[min(row, len(acknowledged) - 1)])
         write = int(np.searchsorted(connection.written_bytes, una, side="right"))
-        if write < len(connection.written_ns) and connection.written_ns[write] < again_ns:
+        if write == len(connection.written_ns) or connection.came_ns[write] < again_ns:
+            continue  # it was there, and what acknowledged it came late, or not at all
+        if connection.written_ns[write] < again_ns:
             is_asked = row > 0 and again_ns - at_ns[row - 1] <= AT_ONCE_NS
             lost[ASKED if is_asked else TIMER].append((int(connection.written_ns[write]), again_ns))
     again = [Activity(f"{name}: {what}", place, *merged(spans)) for what, spans in sorted(lost.items())]

@@ -19,7 +19,7 @@ import numpy as np
 from reports.causes.emulator_waits import emulator_waits
 from reports.causes.kernel_activity import kernel_activities
 from reports.causes.suspects import Activity, Stay, Times, merged, stretches, without
-from reports.causes.tcp_waits import Connection, has_probes, tcp_waits
+from reports.causes.tcp_waits import NEVER, Connection, has_probes, tcp_waits
 from reports.clock_sync.tai_utc import load_tai_utc
 from reports.control_loops.pace import clock_lag_ns
 from reports.control_loops.ring import Ring
@@ -106,12 +106,22 @@ def ring_activities(ring: Ring, due: Times, folder: Path) -> RingActivities:
             active += [without(each, stalled.begin_ns, stalled.end_ns) for each in waits.get(place, [])]
     lag_ns = clock_lag_ns(ring, due, folder)
     active.append(_clock(ring, due, lag_ns))
-    tcp = _tcp_waits(ring, kernels, folder)
+    # While a machine does not run, neither end of a hop can do anything, and nothing else counts there.
+    held_on = {
+        hop.name: [
+            stalled,
+            *waits.get(_place(kernels, hop.sender), []),
+            *waits.get(_place(kernels, hop.receiver), []),
+        ]
+        for hop in ring.hops
+    }
+    tcp = {
+        name: [without(each, *stretches(held_on[name])) for each in own]
+        for name, own in _tcp_waits(ring, kernels, folder).items()
+    }
     active += [each for own in tcp.values() for each in own]
-    for way, hop in zip(_ways(ring), ring.wire_hops, strict=False):
-        ends = [_place(kernels, node) for node in (hop.sender, hop.receiver)]
-        held = (each for end in ends for each in waits.get(end, []))
-        active.append(without(way, *stretches([stalled, *tcp.get(hop.name, []), *held])))
+    ways = _ways(ring)
+    active += [without(way, *stretches([*tcp.get(way.node, []), *held_on[way.node]])) for way in ways]
     sent = {name: stretches(own) for name, own in tcp.items()}
     return RingActivities(tuple(active), tuple(_stays(ring, (due, due + lag_ns), kernels, sent)), unrecorded)
 
@@ -195,22 +205,34 @@ def _tcp_waits(ring: Ring, kernels: Sequence[_Kernel], folder: Path) -> dict[str
         sizes = (ring.facts.size_bytes,)
         if ring.facts.writes > 1:
             sizes = (HEADER_BYTES, ring.facts.size_bytes - HEADER_BYTES)
-        written = [
-            (at, size)
+        written = sorted(
+            (at, size, number)
             for point, size in zip(WRITES, sizes, strict=False)
-            for at in at_ns[stream.of(point)].tolist()
-        ]
-        written.sort()
+            for at, number in zip(at_ns[stream.of(point)], stream.tag[stream.of(point)], strict=True)
+        )
+        at, size, number = np.array(written, np.int64).reshape(-1, 3).T
         node = next(each for each in kernel.facts.nodes if each.node == end.node)
         connection = Connection(
             port,
             ring.facts.nagle,
             node.congestion,
-            np.array([at for at, _ in written], np.int64),
-            np.cumsum(np.array([size for _, size in written], np.int64)),
+            at,
+            np.cumsum(size),
+            _came_ns(ring, place, number),
         )
         hop = f"hop {place + 1}"
         found[hop] = tcp_waits(f"TCP, {hop}", hop, kernel.recording, connection, kernel.placed)
+    return found
+
+
+def _came_ns(ring: Ring, place: int, number: Times) -> Times:
+    """Return when messages came to the kernel at a hop's end, NEVER where it did not stamp, shape (n,)."""
+    found = np.full(len(number), NEVER, np.int64)
+    if ring.wire_hops and len(ring.wire_hops[place]):
+        hop = ring.wire_hops[place]
+        which = np.minimum(np.searchsorted(hop.number, number), len(hop) - 1)
+        is_same = hop.number[which] == number
+        found[is_same] = hop.received.tai_ns[which[is_same]]
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports.causes.tcp_waits import Connection, has_probes, tcp_waits
+from reports.causes.tcp_waits import NEVER, Connection, has_probes, tcp_waits
 from reports.timeline.kernel_recording import Recording
 from reports.timeline.kernel_ring import GAP, CpuRing
 
@@ -35,10 +35,13 @@ def recording(probes: list[Probe], again_ms: Sequence[float] = (), port: int = P
     return Recording({0: CpuRing(0, events, np.empty(0, GAP), ())}, {})
 
 
-def connection(writes_ms: list[int], *, nagle: bool = False, congestion: str = "cubic") -> Connection:
+def connection(
+    writes_ms: list[int], *, nagle: bool = False, congestion: str = "cubic", came_ms: Sequence[int] = ()
+) -> Connection:
     """Return one on which a message of SIZE bytes is written at each of these times."""
     at = np.array(writes_ms, np.int64) * MS
-    return Connection(PORT, nagle, congestion, at, SIZE * np.arange(1, len(at) + 1))
+    came = np.array(came_ms, np.int64) * MS if came_ms else np.full(len(at), NEVER)
+    return Connection(PORT, nagle, congestion, at, SIZE * np.arange(1, len(at) + 1), came)
 
 
 def waits(found: Recording, of: Connection, shift_ns: int = 0) -> dict[str, list[tuple[float, float]]]:
@@ -88,6 +91,12 @@ def test_what_is_lost_waits_for_the_timer_and_all_behind_it_for_that() -> None:
         "TCP: a retransmission timer": [(5, 215)],
         "TCP: slow start of cubic": [(215, 220)],
     }
+
+
+def test_what_had_come_before_it_was_sent_again_waited_for_nothing() -> None:
+    found = recording([(2, 0, 10, 10, SSTHRESH, WIDE), (220, 10, 20, 10, SSTHRESH, WIDE)], again_ms=[12])
+    assert waits(found, connection([1, 5], came_ms=[2, 6])) == {}
+    assert waits(found, connection([1, 5], came_ms=[2, 13])) == {"TCP: a retransmission timer": [(5, 12)]}
 
 
 def test_a_segment_that_the_receiver_asks_for_waits_for_no_timer() -> None:
