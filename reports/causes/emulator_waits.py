@@ -7,11 +7,10 @@ A thread waits from when it is woken, or preempted, until it runs; meanwhile its
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from reports.causes.kernel_activity import kernel_activities
 from reports.causes.suspects import Activity, merged, overlap
 from reports.timeline.kernel_recording import Recording
 
@@ -23,12 +22,15 @@ LEAST_NS = 50_000
 """A shorter wait is what changing threads takes."""
 
 
-def emulator_waits(node: str, recording: Recording, tids: Iterable[int]) -> list[Activity]:
+def emulator_waits(
+    node: str, recording: Recording, ran: Mapping[int, Sequence[Activity]], tids: Iterable[int]
+) -> list[Activity]:
     """Return what a machine ran while threads that emulate a node waited for their processors.
 
     Args:
         node: Which they emulate.
         recording: Of the machine's kernel, with who is woken.
+        ran: What each of its processors ran, by the trace's clock.
         tids: The threads.
     """
     spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -38,7 +40,7 @@ def emulator_waits(node: str, recording: Recording, tids: Iterable[int]) -> list
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for cpu, of_cpu in spans.items():
         waits = merged(of_cpu)
-        for activity in kernel_activities(node, recording, cpus=(cpu,))[0]:
+        for activity in ran[cpu]:
             both = overlap(activity, *waits)
             found[activity.name] += zip(both.begin_ns.tolist(), both.end_ns.tolist(), strict=True)
     return [Activity(name, node, *merged(own)) for name, own in sorted(found.items()) if own]

@@ -285,15 +285,11 @@ def without(activity: Activity, begin_ns: Times, end_ns: Times) -> Activity:
 
 def merged(spans: Spans) -> tuple[Times, Times]:
     """Return begin and end of spans in their order, those that touch or overlap as one."""
-    begin: list[int] = []
-    end: list[int] = []
-    for first, last in sorted(spans):
-        if end and first <= end[-1]:
-            end[-1] = max(end[-1], last)
-        else:
-            begin.append(first)
-            end.append(last)
-    return np.array(begin, np.int64), np.array(end, np.int64)
+    pairs = np.array(spans, np.int64).reshape(-1, 2)
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    reached = np.maximum.accumulate(pairs[:, 1])
+    is_new = np.concatenate((np.ones(len(pairs[:1]), np.bool_), pairs[1:, 0] > reached[:-1]))
+    return pairs[is_new, 0], reached[np.append(is_new[1:], is_new[:1])]
 
 
 def stretches(activities: Iterable[Activity]) -> tuple[Times, Times]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +69,22 @@ class _Kernel:
     recording: Recording
     placed: Placed
 
+    @cached_property
+    def by_cpu(self) -> Mapping[int, tuple[list[Activity], tuple[Times, Times]]]:
+        """Return what each processor ran, and stretches of which nobody knows."""
+        return {cpu: kernel_activities("", self.recording, cpus=(cpu,)) for cpu in self.recording.rings}
+
+    @property
+    def ran(self) -> Mapping[int, list[Activity]]:
+        """Return what each processor ran."""
+        return {cpu: found for cpu, (found, _) in self.by_cpu.items()}
+
+    def activities(self, cpus: tuple[int, ...]) -> tuple[list[Activity], tuple[Times, Times]]:
+        """Return what processors ran together, none: all of them, and stretches of which nobody knows."""
+        if len(cpus) == 1 and cpus[0] in self.by_cpu:
+            return self.by_cpu[cpus[0]]
+        return kernel_activities("", self.recording, cpus=cpus or None)
+
     def place_of(self, node: str) -> tuple[str, tuple[int, ...]]:
         """Return where messages at a node are: nodes of one kernel and the same processors are one place."""
         cpus = next(each.cpus for each in self.facts.nodes if each.node == node)
@@ -97,7 +113,8 @@ def ring_activities(ring: Ring, due: Times, folder: Path) -> RingActivities:
     waits = _emulator_waits(kernels)
     for kernel in kernels:
         for place, cpus in kernel.places:
-            found, (begin, end) = kernel_activities(place, kernel.recording, cpus=cpus or None)
+            found, (begin, end) = kernel.activities(cpus)
+            found = [replace(each, node=place) for each in found]
             end = np.where(end > 1 << 61, end, kernel.placed(end))
             unrecorded[place] = kernel.placed(begin), end
             # A processor that is held up still has whatever thread it had.
@@ -180,7 +197,7 @@ def _emulator_waits(kernels: Sequence[_Kernel]) -> dict[str, list[Activity]]:
             tids = [each.tid for each in kernel.facts.emulators if each.node == node]
             found[place] = [
                 replace(_moved(each, kernel.placed), name=f"{each.name}, of the machine below")
-                for each in emulator_waits(place, kernel.recording, tids)
+                for each in emulator_waits(place, kernel.recording, kernel.ran, tids)
             ]
     return found
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from reports.causes.emulator_waits import LEAST_NS, emulator_waits
+from reports.causes.kernel_activity import kernel_activities
 from reports.timeline.kernel_recording import Recording
 from reports.timeline.kernel_ring import GAP, CpuRing
 
@@ -35,7 +36,9 @@ def ring(switches: list[Switch], wakings: Sequence[tuple[int, int, int]] = (), c
 
 
 def waits(*rings: CpuRing) -> dict[str, list[tuple[int, int]]]:
-    found = emulator_waits("guest", Recording({each.cpu: each for each in rings}, {}), [EMULATOR])
+    recording = Recording({each.cpu: each for each in rings}, {})
+    ran = {each.cpu: kernel_activities("", recording, cpus=(each.cpu,))[0] for each in rings}
+    found = emulator_waits("guest", recording, ran, [EMULATOR])
     return {each.name: list(zip(each.begin_ns.tolist(), each.end_ns.tolist(), strict=True)) for each in found}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.patterns.overlay import Overlaid, Spans, lay_over, quiet_scene
-from reports.causes.suspects import Activity, Finding, Stay, overlap, suspects, without
+from reports.causes.suspects import Activity, Finding, Stay, merged, overlap, suspects, without
 from reports.errors import ReportError
 
 PERIOD_NS, HOG_NS = 250_000_000, 8_000_000
@@ -182,3 +182,9 @@ def test_an_overlap_is_what_two_have_in_common() -> None:
     assert both.begin_ns.tolist() == [3, 10, 12, 22]
     assert both.end_ns.tolist() == [5, 11, 13, 24]
     assert not len(overlap(activity, np.array([], np.int64), np.array([], np.int64)).begin_ns)
+
+
+def test_spans_that_touch_or_overlap_become_one() -> None:
+    begin, end = merged([(20, 30), (0, 5), (5, 7), (6, 6), (8, 19), (9, 10)])
+    assert list(zip(begin.tolist(), end.tolist(), strict=True)) == [(0, 7), (8, 19), (20, 30)]
+    assert [each.size for each in merged([])] == [0, 0]
