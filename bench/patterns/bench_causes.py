@@ -80,12 +80,17 @@ def one(bench: OpenBench, target: TargetSpec, kind: str, seed: int, count: int, 
     folder.mkdir(parents=True)
     with INJECTORS[kind](Scene(bench, target, random.Random(seed), folder, lasts_s)) as done:
         measure_ring(bench, target, replace(messages, **done.messages), folder)
+    return judged(kind, done.guilty, folder)
+
+
+def judged(kind: str, guilty: tuple[str, ...], folder: Path) -> Outcome:
+    """Judge the evidence of a run, with and without its guilty part."""
     found = ring_suspects(load_ring(folder), folder)
-    innocent = ring_suspects(load_ring(folder), folder, done.guilty) if done.guilty else None
+    innocent = ring_suspects(load_ring(folder), folder, guilty) if guilty else None
     shown = [f"{each.name} {each.share:.2f} ({each.chance:.4f})" for each in found.seen[:4]] if found else []
-    outcome = Outcome(kind, done.guilty, found is not None, _names(found), _names(innocent))
+    outcome = Outcome(kind, guilty, found is not None, _names(found), _names(innocent))
     say(f"{kind}: late in {found.groups if found else 0} groups; named {outcome.named}; seen {shown}")
-    say(f"  guilty: {done.guilty}; without: {outcome.without}")
+    say(f"  guilty: {guilty}; without: {outcome.without}")
     return outcome
 
 
@@ -132,6 +137,7 @@ def figures_of(outcomes: Sequence[Outcome]) -> dict[str, float]:
     bench=(BENCH, "file of the bench"),
     target=("linux-rt", "where source and sink are"),
     resume=(False, "go on behind the last run of the same options that ended"),
+    again=(False, "judge once more what runs of the same options have left, and make none"),
 )
 def main(options: Options) -> int:
     """Run the benchmark."""
@@ -141,28 +147,41 @@ def main(options: Options) -> int:
     rng.shuffle(order)
     seeds = [rng.randrange(1 << 30) for _ in order]
     journal = FOLDER / "outcomes.ndjson"
-    asked = {name: str(value) for name, value in vars(options).items() if name != "resume"}
-    outcomes = outcomes_of(journal, asked) if options.resume else []
-    if not outcomes:
+    asked = {name: str(value) for name, value in vars(options).items() if name not in ("resume", "again")}
+    outcomes = outcomes_of(journal, asked) if options.resume or options.again else []
+    if options.again:
+        outcomes = [
+            judged(each.kind, each.guilty, FOLDER / f"{number:03}")
+            for number, each in enumerate(outcomes)
+            if (FOLDER / f"{number:03}" / "ring.json").exists()
+        ]
+        order = []
+    if not outcomes and not options.again:
         FOLDER.mkdir(parents=True, exist_ok=True)
         journal.write_text(json.dumps(asked) + "\n")
+    if order:
+        _measure(options, list(zip(order, seeds, strict=True)), outcomes, journal)
+    runs = [to_json(each) for each in outcomes]
+    return publish("causes", figures_of(outcomes), BARS, {"stolen_ms": steal_ms() - stolen_ms, "runs": runs})
+
+
+def _measure(
+    options: Options, runs: Sequence[tuple[str, int]], outcomes: list[Outcome], journal: Path
+) -> None:
+    """Make the runs that have no outcome yet; each of them is kept as it ends."""
     with open_bench(options.bench) as bench:
         target = bench.spec.targets[options.target]
         bench.power_on([target.node])
-        for number, kind in enumerate(order):
-            if number < len(outcomes):
-                continue
-            say(f"run {number + 1} of {len(order)}")
+        for number, (kind, seed) in list(enumerate(runs))[len(outcomes) :]:
+            say(f"run {number + 1} of {len(runs)}")
             try:
-                outcome = one(bench, target, kind, seeds[number], options.count, FOLDER / f"{number:03}")
+                outcome = one(bench, target, kind, seed, options.count, FOLDER / f"{number:03}")
             except CapabilityError as error:
                 say(f"{kind}: cannot be had: {error}")
                 outcome = Outcome(kind, ("",), False, (), ())
             outcomes.append(outcome)
             with journal.open("a") as file:
                 file.write(json.dumps(to_json(outcome)) + "\n")
-    runs = [to_json(each) for each in outcomes]
-    return publish("causes", figures_of(outcomes), BARS, {"stolen_ms": steal_ms() - stolen_ms, "runs": runs})
 
 
 def outcomes_of(journal: Path, asked: dict[str, str]) -> list[Outcome]:
