@@ -73,10 +73,8 @@ def test_without_a_drift_the_same_poll_makes_steps() -> None:
 
 
 def _kinds(values: np.ndarray) -> list[str]:
-    return [
-        each.kind
-        for each in detect(series_of(np.arange(len(values)) * 0.1, values.astype(np.float64))).findings
-    ]
+    times_s = np.linspace(0, 0.1 * (len(values) - 1), len(values))
+    return [each.kind for each in detect(series_of(times_s, values.astype(np.float64))).findings]
 
 
 def test_values_that_a_pattern_explains_to_the_last_leave_no_noise() -> None:
