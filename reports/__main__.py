@@ -46,6 +46,7 @@ from reports.run.selected import SKIPPED, State
 from reports.timeline.export_command import add_timeline
 from reports.units import format_value
 
+BROKEN_OFF = 4
 PIPE_CLOSED = 128 + 13
 """As of a program that SIGPIPE has ended."""
 SCHEMA_FILE = Path(__file__).with_name("measurement.schema.json")
@@ -119,6 +120,9 @@ def main(arguments: list[str] | None = None) -> int:
         return PIPE_CLOSED
     except (ReportError, OSError) as error:
         return _refused(error)
+    except KeyboardInterrupt:
+        print("reports: broken off", file=sys.stderr)
+        return BROKEN_OFF
 
 
 def _say_newer(options: argparse.Namespace) -> None:

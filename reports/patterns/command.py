@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from reports.patterns.recorded import between_points
 from reports.patterns.series import PERIODS_MIN, Series, read_csv, series_of
 from reports.units import NS_PER_MS, NS_PER_S
 
+PPM = 1_000_000
 UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -57,8 +59,10 @@ def add_patterns(commands: Any) -> None:
 
 
 def _patterns(options: argparse.Namespace) -> int:
-    if options.grid is not None and not options.grid > 0:
-        raise ReportError(f"--grid {options.grid:g}: must be above 0")
+    if options.grid is not None and not 0 < options.grid < math.inf:
+        raise ReportError(f"--grid {options.grid:g}: must be a number above 0")
+    if options.rate_ppm is not None and not abs(options.rate_ppm) < PPM:
+        raise ReportError(f"--rate-ppm {options.rate_ppm:g}: must be between -{PPM} and {PPM}")
     if (options.file is None) == (options.between is None):
         raise ReportError("needs a run folder, a CSV file, or two recorded points with --between")
     if options.between is not None:

@@ -371,7 +371,8 @@ def _joined(series: Series, guesses: list[Ramp | Level]) -> list[Ramp | Level]:
 def _gain(values: Floats, left: Floats) -> float:
     """Return the gain in log-likelihood, by Laplace's tails, of values without a pattern."""
     losses = [float(np.abs(fit_noise(each).news(each - np.median(each))).mean()) for each in (values, left)]
-    return len(values) * float(np.log(losses[0] / losses[1]))
+    before, after = (max(each, 1e-300) for each in losses)
+    return len(values) * float(np.log(before / after))
 
 
 def _follows_gaps(ramp: Ramp, fit: Fit, series: Series, gaps: Gaps | None) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reports.dependence import Floats, mean_variance
+from reports.patterns.comb import PERIOD_MIN_SLOTS
 from reports.patterns.filters import running_maximum
 from reports.patterns.finding import CHANCE, Finding, Parameter
 from reports.patterns.noise import fit_noise, scale_of
@@ -123,8 +124,9 @@ def find_drift(series: Series, width: float) -> Drift:
 
 
 def drifts(series: Series, lines: Lines, drift: Drift) -> bool:
-    """Tell whether lines move by enough widths to say so."""
-    return abs(drift.slope) * series.length_s >= PERIODS_MIN * lines.width
+    """Tell whether lines move by enough widths to say so, and by so little a value that it can be seen."""
+    moved = abs(drift.slope) / lines.width
+    return moved * series.length_s >= PERIODS_MIN and moved * series.step_s * PERIOD_MIN_SLOTS <= 1
 
 
 def fitted(

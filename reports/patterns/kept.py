@@ -23,7 +23,7 @@ from reports.patterns.drawn import Drawn, drawn_of
 from reports.patterns.drift import known_rates, tested_for_drift
 from reports.patterns.finding import Finding
 from reports.patterns.sentence import KINDS
-from reports.patterns.series import PERIODS_MIN, VALUES_MIN, series_of
+from reports.patterns.series import LARGEST, PERIODS_MIN, VALUES_MIN, series_of
 from reports.record.codec import from_json, omit_none, to_json
 from reports.record.json_text import load_json
 from reports.run.manifest import Manifest
@@ -197,6 +197,8 @@ def read_patterns(run: Path) -> RunPatterns | None:
                 raise RecordError(
                     f"{name}: {series.place}: {each.kind!r} is no pattern, or lacks a parameter"
                 )
+            if not 0 <= each.false_alarms <= 1:
+                raise RecordError(f"{name}: {series.place}: false alarms {each.false_alarms}: must be 0 to 1")
         _check_drawn(name, series)
     return found
 
@@ -212,6 +214,8 @@ def _check_drawn(name: str, series: SearchedSeries) -> None:
     pairs += [(each.times_s, each.values) for each in drawn.lines]
     if not drawn.times_s or any(len(one) != len(other) for one, other in pairs) or drawn.to_s <= drawn.from_s:
         raise RecordError(f"{name}: {series.place}: {series.name}: times and values of its plot do not match")
+    if max(abs(each) for both in pairs for some in both for each in some) > LARGEST:
+        raise RecordError(f"{name}: {series.place}: {series.name}: values of its plot above {LARGEST:g}")
 
 
 def patterns_differ(run: Path, manifest: Manifest) -> list[str]:
@@ -234,6 +238,10 @@ def _differ(kept: RunPatterns, again: RunPatterns) -> Iterator[str]:
     for key in dict.fromkeys([*one, *other]):
         if key not in one or key not in other or not _same(to_json(one[key]), to_json(other[key])):
             yield ": ".join(key)
+    if len(one) != len(kept.series):
+        yield "a series comes twice"
+    if kept.series_max != again.series_max:
+        yield "series_max"
     if not any(key not in other for key in one) and to_json(kept.left_out) != to_json(again.left_out):
         yield "left_out"
 

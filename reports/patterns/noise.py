@@ -106,7 +106,8 @@ def fit_noise(values: Floats) -> Noise:
     simplex = [inside, (inside[0] - 0.01, inside[1]), (inside[0], inside[1] + 0.02)]
     found, least = minimum(loss, simplex, FIT_CALLS)
     best = found if least < loss(begin) else begin
-    if len(values) * math.log(loss((0.0, 0.0)) / max(loss(best), 1e-300)) < SIMPLER:
+    white = loss((0.0, 0.0))  # 0 of values that are all equal, as once their grid is taken out
+    if white == 0 or len(values) * math.log(white / max(loss(best), 1e-300)) < SIMPLER:
         return Noise(0.0, 0.0)
     memory = float(best[0])
     return Noise(1.0 if memory > WANDERS else memory, float(best[1]))

@@ -38,7 +38,9 @@ def between_points(sent: str, received: str) -> tuple[Floats, Floats]:
     hz, _ = frequency_hz(source, readings_of(source, "realtime"))
     at, until = sent_ticks[first], received_ticks[last]
     if (until < at).any():
-        raise ReportError(f"{sent}, {received}: a message was received before it was sent: on two machines")
+        raise ReportError(
+            f"{sent}, {received}: a message was received before it was sent: swapped, or on two machines"
+        )
     order = np.argsort(at, kind="stable")
     at, until = at[order], until[order]
     return (at - at[0]) / hz, (until - at) / hz

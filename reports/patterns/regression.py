@@ -46,11 +46,11 @@ def regress(
 
 
 def _pseudo(news: Floats) -> Floats:
-    """Return pseudo-values of news, shape (n,)."""
+    """Return pseudo-values of news, shape (n,); the news themselves where all are far off."""
     turn = np.clip(news / (BIWEIGHT * scale_of(news)), -1, 1)
     inside = 1 - turn**2
     slope = float((inside * (1 - 5 * turn**2)).mean())
-    return news * inside**2 / slope
+    return news * inside**2 / slope if slope > 0 else news
 
 
 def distances_of(times_s: Floats) -> Floats:

@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
 from reports.dependence import Floats
 from reports.errors import ReportError
 
+LINE_MAX = 1 << 20
 VALUES_MIN = 200
 """Fewer tell noise from no pattern."""
 PERIODS_MIN = 4
 """Of whatever comes again: fewer are chance."""
+LARGEST = 1e100
+"""Of times and values: squares of larger ones have no number."""
+STEPS_MAX, STEPS_OF_EACH = 2_000_000, 100
+"""Usual distances in the time of a series, or in that of one value: a search takes a slot for each."""
 SEARCHED = 8192
 """Longer series are searched as medians of at most so many blocks, where a pattern is longer than one. Beyond
 10,000 values a linear algebra library uses threads, which wait for each other on a busy machine."""
@@ -75,7 +82,8 @@ def series_of(times_s: Floats, values: Floats) -> Series:
         values: In any unit, shape (n,); NaN: missing.
 
     Raises:
-        ReportError: Times go back or are no numbers, values are all equal, or there are too few.
+        ReportError: Times go back or are no numbers, values are all equal, or there are too few; most have
+            no time of their own, or nearly all are missing.
     """
     if len(times_s) != len(values):
         raise ReportError(f"{len(times_s)} times for {len(values)} values")
@@ -94,10 +102,21 @@ def series_of(times_s: Floats, values: Floats) -> Series:
         raise ReportError(
             f"{len(values)} values are too few for any claim: {VALUES_MIN} at least{_wait(times_s)}"
         )
-    if np.ptp(values) == 0:
+    for what, each in (("times", times_s), ("values", values)):
+        if (large := float(np.abs(each).max())) > LARGEST:
+            raise ReportError(f"{what} of {large:.3g}: {LARGEST:g} at most")
+    if np.ptp(values) < 1 / LARGEST:
         raise ReportError("all values are equal: a constant has no pattern, nor noise to hold one against")
-    if times_s[0] == times_s[-1]:
+    longest_s = float(times_s[-1] - times_s[0])
+    if longest_s < 1 / LARGEST:
         raise ReportError("all times are equal: nothing can be said of an order")
+    step_s = float(np.median(np.diff(times_s)))
+    if step_s <= 0:
+        raise ReportError("most values have the time of the one before: they have no usual distance")
+    if longest_s > step_s * max(STEPS_MAX, STEPS_OF_EACH * len(values)):
+        raise ReportError(
+            f"{longest_s:.4g} s are too long for values each {step_s:.3g} s: nearly all are missing"
+        )
     return Series(times_s - times_s[0], values.astype(np.float64), remarks)
 
 
@@ -121,7 +140,7 @@ def read_csv(path: Path) -> tuple[Floats, Floats]:
     values: list[float] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            for number, row in enumerate(csv.reader(file), start=1):
+            for number, row in enumerate(csv.reader(_lines(file)), start=1):
                 if not row:
                     continue
                 try:
@@ -137,3 +156,11 @@ def read_csv(path: Path) -> tuple[Floats, Floats]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise ReportError(f"{path}: no CSV file: {error}") from error
     return np.array(times, np.float64), np.array(values, np.float64)
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """Yield the lines of a file; one without an end, as of /dev/zero, is none."""
+    while line := file.readline(LINE_MAX):
+        if len(line) == LINE_MAX:
+            raise csv.Error(f"a line of {LINE_MAX} characters and more")
+        yield line

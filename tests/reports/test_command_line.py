@@ -137,3 +137,14 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(run: RunFolder) -> None:
     done = subprocess.run(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (done.returncode, done.stderr) == (PIPE_CLOSED, "")
+
+
+def test_an_interruption_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reports.patterns.command.read_csv", interrupted)
+    assert main(["patterns", "series.csv"]) == 4
+    assert capsys.readouterr().err == "reports: broken off\n"

@@ -48,6 +48,17 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert len(said) == 2
 
 
-def test_a_grid_has_a_width(ramps: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["patterns", str(ramps), "--grid", "0"]) == 2
-    assert capsys.readouterr().err == "reports: --grid 0: must be above 0\n"
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        ("--grid", "0", "--grid 0: must be a number above 0"),
+        ("--grid", "inf", "--grid inf: must be a number above 0"),
+        ("--rate-ppm", "nan", "--rate-ppm nan: must be between -1000000 and 1000000"),
+        ("--rate-ppm", "1e9", "--rate-ppm 1e+09: must be between -1000000 and 1000000"),
+    ],
+)
+def test_a_grid_has_a_width_and_clocks_a_rate(
+    ramps: Path, capsys: pytest.CaptureFixture[str], option: str, value: str, why: str
+) -> None:
+    assert main(["patterns", str(ramps), option, value]) == 2
+    assert capsys.readouterr().err == f"reports: {why}\n"

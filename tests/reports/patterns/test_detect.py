@@ -70,3 +70,23 @@ def test_without_a_drift_the_same_poll_makes_steps() -> None:
     [finding] = detect(series_of(np.linspace(0, 299.9, 3000), latency_ms)).findings
     assert finding.kind == "grid"
     assert finding.parameters["width"].value == pytest.approx(5, abs=0.05)
+
+
+def _kinds(values: np.ndarray) -> list[str]:
+    times_s = np.linspace(0, 0.1 * (len(values) - 1), len(values))
+    return [each.kind for each in detect(series_of(times_s, values.astype(np.float64))).findings]
+
+
+def test_values_that_a_pattern_explains_to_the_last_leave_no_noise() -> None:
+    """Whole milliseconds are all grid; an outlier or a step beside values that are equal is all there is."""
+    draws = np.random.default_rng(5).normal(10, 1, 1000)
+    count = np.arange(1000)
+    assert _kinds(np.round(draws)) == ["grid"]
+    assert _kinds(np.where(draws > 10, 1.0, 0.0)) == ["grid"]
+    assert _kinds(np.where(count % 50, 1.0, 2.0)) == ["periodic_outlier"]
+    assert _kinds(np.where(count > 500, 1.0, 0.0)) == ["level_change"]
+
+
+def test_lines_that_go_over_from_value_to_value_do_not_drift() -> None:
+    """0 and 1 by turns lie on lines 2 / 21 apart that rise by half their distance a value, too."""
+    assert "drifting_grid" not in _kinds(np.arange(1000) % 2 * 1.0)

@@ -132,6 +132,10 @@ def test_a_changed_pattern_is_found_by_verify(searched: RunFolder, tmp_path: Pat
         f"{PATTERNS}: control_loops/{TARGET}: hop 2: not what the data of the run gives"
         in patterns_differ(run.path, run.manifest)
     )
+    shutil.copyfile(searched.path / PATTERNS, run.path / PATTERNS)
+    _changed(run, lambda data: data.update(series_max=9, series=[*data["series"], data["series"][0]]))
+    said = patterns_differ(run.path, run.manifest)
+    assert [each.split(": ")[1] for each in said] == ["a series comes twice", "series_max"]
     (run.path / PATTERNS).unlink()
     assert patterns_differ(run.path, run.manifest) == []  # a run of before, or of `quick`
 
@@ -180,11 +184,25 @@ def _no_plot(data: Any) -> None:
         each.pop("drawn", None)
 
 
+def _a_huge_value(data: Any) -> None:
+    for each in data["series"]:
+        if "drawn" in each:
+            each["drawn"]["values"][:2] = 1e308, -1e308
+
+
+def _an_impossible_chance(data: Any) -> None:
+    for each in data["series"]:
+        for finding in each["findings"]:
+            finding["false_alarms"] = -1.0
+
+
 def _last_left_out(data: Any) -> None:
     data["series"].pop()
 
 
-@pytest.mark.parametrize("change", [_other_schema, _other_kind, _a_time_less, _no_plot])
+@pytest.mark.parametrize(
+    "change", [_other_schema, _other_kind, _a_time_less, _no_plot, _a_huge_value, _an_impossible_chance]
+)
 def test_a_damaged_file_is_said_and_shows_nothing(
     searched: RunFolder, tmp_path: Path, change: Callable[[Any], None]
 ) -> None:

@@ -34,6 +34,11 @@ def test_missing_values_are_left_out_and_said() -> None:
         (np.concatenate(([np.nan], TIMES_S[1:])), VALUES, "time of value 1 is no number"),
         (TIMES_S[:-1], VALUES, "299 times for 300 values"),
         (TIMES_S, np.full(300, np.nan), "0 values are too few"),
+        (np.repeat(TIMES_S[::2], 2), VALUES, "most values have the time of the one before"),
+        (TIMES_S + 1e6 * (TIMES_S > 10), VALUES, "1e+06 s are too long for values each 0.1 s"),
+        (TIMES_S, 1e300 * VALUES, "e+300: 1e+100 at most"),
+        (TIMES_S * 1e300, VALUES, "times of 2.99e+301: 1e+100 at most"),
+        (TIMES_S, 1e-310 * VALUES, "all values are equal"),
     ],
 )  # fmt: skip
 def test_what_tells_nothing_is_refused(times_s: np.ndarray, values: np.ndarray, why: str) -> None:
@@ -50,7 +55,7 @@ def test_csv_has_a_heading_or_none(tmp_path: Path) -> None:
         assert np.isnan(values).tolist() == [False, True, True]
 
 
-@pytest.mark.parametrize("text", ["0,1\n0.1,x\n", "0,1\n0.1\n", "0;1\n", "\xff"])
+@pytest.mark.parametrize("text", ["0,1\n0.1,x\n", "0,1\n0.1\n", "0;1\n", "\xff", "0,1" + 400_000 * ",11"])
 def test_a_line_without_numbers_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "a.csv"
     file.write_bytes(text.encode("latin-1"))
