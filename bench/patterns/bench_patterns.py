@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Are patterns of latency found that are known to be there, and none where there is noise alone?
 
-Series are those of bench/patterns/drawn_series.py, each from its seed: nine kinds alone and in pairs, at the
-paper's sizes and at 3, 2 and 1 times the noise, in white, AR(1) and heavy-tailed noise and random walks; a
-quarter of them is noise alone. The truth of all series is written (results/bench/patterns/truth.json) before
-any is searched. `--noise live` draws them all in the noise of a ring that was measured.
+Series are those of bench/patterns/drawn_series.py, each from its seed: nine kinds, two of them in two forms,
+alone and in pairs, at the paper's sizes and at 3, 2 and 1 times the noise, in white, AR(1) and heavy-tailed
+noise and random walks; a quarter of them is noise alone. The truth of all series is written
+(results/bench/patterns/truth.json) before any is searched. `--noise live` draws them all in the noise of a
+ring that was measured.
 
 found_KIND               of series at the paper's sizes that have it, alone or in a pair, those where it was
 found alone_KIND               the same of series that have nothing else
+found_FORM               the same of series that have a kind in its second form
 found_KIND_at_K          the same at K times the noise
 also_KIND                of series at the paper's sizes without it, but with another, those where it was found
 inside_KIND              true parameters that lie in their intervals, of those found at the paper's sizes
@@ -36,7 +38,7 @@ import numpy as np
 
 from bench.lab.options import Options, takes
 from bench.lab.report import RESULTS, Bar, publish, say, steal_ms
-from bench.patterns.drawn_series import KINDS, LIVE, NOISES, PAPER, Drawn, draw, pairs
+from bench.patterns.drawn_series import FORMS, KINDS, LIVE, NOISES, PAPER, Drawn, draw, pairs
 from bench.patterns.peers import breaks, periodogram_found, periodogram_peak, ruptures_found
 from reports.patterns.detect import detect
 from reports.patterns.finding import Finding
@@ -92,7 +94,7 @@ def scenes(count: int, first: int = HELD_OUT, noises: Sequence[str] = NOISES) ->
 
     Their seeds begin at the first one.
     """
-    kinds: list[tuple[str, ...]] = [(kind,) for kind in KINDS] + list(pairs())
+    kinds: list[tuple[str, ...]] = [(kind,) for kind in (*KINDS, *FORMS)] + list(pairs())
     made: list[Scene] = []
     for place in range(count):
         seed = first + place
@@ -104,7 +106,8 @@ def scenes(count: int, first: int = HELD_OUT, noises: Sequence[str] = NOISES) ->
         elif part < 2:
             # One half alone, the other in pairs.
             alone = part == 0
-            of = kinds[index % len(KINDS)] if alone else kinds[len(KINDS) + index % (len(kinds) - len(KINDS))]
+            singles = len(KINDS) + len(FORMS)
+            of = kinds[index % singles] if alone else kinds[singles + index % (len(kinds) - singles)]
             made.append(Scene(of, noise, PAPER, seed))
         else:
             made.append(Scene(kinds[index % len(kinds)], noise, SIZES[1 + turn % 3], seed))
@@ -151,7 +154,11 @@ def figures_of(outcomes: Sequence[Outcome], noises: Sequence[str] = NOISES) -> d
         found = [next((f for f in each.findings if f.kind == kind), None) for each in of]
         figures[f"found_{kind}"] = share([f is not None for f in found])
         figures[f"alone_{kind}"] = share(
-            [f is not None for f, each in zip(found, of, strict=True) if each.scene.kinds == (kind,)]
+            [
+                f is not None
+                for f, each in zip(found, of, strict=True)
+                if [FORMS.get(one, one) for one in each.scene.kinds] == [kind]
+            ]
         )
         for size in SIZES[1:]:
             smaller = [each for each in outcomes if kind in each.truth and each.scene.size == size]
@@ -164,6 +171,8 @@ def figures_of(outcomes: Sequence[Outcome], noises: Sequence[str] = NOISES) -> d
         if kind in PERIODIC:
             figures[f"period_off_{kind}"] = max(errors, default=float("nan"))
             figures[f"period_off_2_percent_{kind}"] = share([error > 0.02 for error in errors])
+    for form, kind in FORMS.items():
+        figures[f"found_{form}"] = share([_has(each, kind) for each in paper if form in each.scene.kinds])
     for noise in noises:
         clean = [each for each in outcomes if not each.truth and each.scene.noise == noise]
         figures[f"clean_{noise}"] = share([bool(each.findings) for each in clean])

@@ -12,6 +12,10 @@ One more noise is as that of a ring that was measured (its first hop, polled eac
 wobble of seconds, both together. There a grid that drifts shows its lines one at a time, and what is sent
 scatters by 0.2 ms against the poll: within a second or two of each wrap values lie on both lines, by turns.
 
+Two kinds have a second form, as was measured: outliers that are bursts of late values, each falling to 0 as
+behind a retransmission timer, the first off the beat and one in ten missing; and a warm-up whose level is
+off, falling and rising as in TCP's slow start.
+
 At k times the noise the height is k times 0.5 ms; of a gap, k values are missing in a row.
 """
 
@@ -36,6 +40,8 @@ KINDS = (
     "two_levels",
     "warm_up",
 )
+FORMS = {"burst": "periodic_outlier", "late_first": "warm_up"}
+"""Other forms of kinds, and of which."""
 NOISES = ("white", "ar1", "heavy_tailed", "random_walk")
 LIVE = "live"
 """As was measured; it is none of NOISES, whose seeds draw what they always have."""
@@ -57,8 +63,14 @@ SAME_SHAPE = (
     {"grid", "drifting_grid"},
     {"level_change", "two_levels"},
     {"gap", "recovery"},
+    {"periodic_outlier", "burst"},
+    {"warm_up", "late_first"},
 )
-"""Pairs that are not drawn: two sawteeth, two grids, two changes; a recovery has a gap."""
+"""Pairs that are not drawn: two sawteeth, two grids, two changes, two forms; a recovery has a gap."""
+BURST_MS, LATE_FIRST_MS = 219.0, 30.0
+BURST_MISSING_SHARE = 0.1
+OFF_BEAT = 0.1
+"""Of a period: how far the first burst is off."""
 
 
 @dataclass
@@ -79,11 +91,12 @@ class Drawn:
 
 
 def pairs() -> list[tuple[str, ...]]:
-    """Return all pairs of kinds that are two."""
+    """Return all pairs of kinds and forms that are two."""
+    every = (*KINDS, *FORMS)
     return [
         (one, other)
-        for i, one in enumerate(KINDS)
-        for other in KINDS[i + 1 :]
+        for i, one in enumerate(every)
+        for other in every[i + 1 :]
         if {one, other} not in SAME_SHAPE
     ]
 
@@ -99,6 +112,8 @@ def draw(kinds: Sequence[str], noise: str, size: float, seed: int) -> Drawn:
     for kind in order:
         kept &= _ADD[kind](made, tuple(kinds), rng)
     made.times_s, made.values_ms = made.times_s[kept], made.values_ms[kept]
+    for truth in made.truth.values():  # instants count from the first value, which may be a later one
+        truth |= {key: truth[key] - float(made.times_s[0]) for key in ("start_s", "end_s") if key in truth}
     return made
 
 
@@ -208,6 +223,22 @@ def _periodic_outlier(made: Drawn, kinds: tuple[str, ...], rng: np.random.Genera
     return _everything(made)
 
 
+def _burst(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    period, height, count = rng.uniform(8, 15), _height(made, BURST_MS), int(rng.integers(4, 21))
+    due = np.arange(rng.uniform(period * OFF_BEAT, period), LENGTH_S - (count + 1) * STEP_S, period)
+    due[0] -= OFF_BEAT * period
+    there = rng.random(len(due)) >= BURST_MISSING_SHARE
+    there[0] = True
+    for begin in np.rint(due[there] / STEP_S).astype(int):
+        made.values_ms[begin : begin + count] += height * (1 - np.arange(count) / count)
+    made.truth["periodic_outlier"] = {
+        "period_s": period,
+        "height_ms": height,
+        "length_s": count * STEP_S,
+    }
+    return _everything(made)
+
+
 def _level_change(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
     start, course = rng.uniform(80, 250), rng.uniform(10, 30)
     height = _height(made, 5.0) * rng.choice([-1.0, 1.0])
@@ -233,6 +264,14 @@ def _warm_up(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> N
     return _everything(made)
 
 
+def _late_first(made: Drawn, kinds: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+    end, tooth = rng.uniform(20, 40), rng.uniform(3, 8)
+    early = made.times_s < end
+    made.values_ms[early] += _height(made, LATE_FIRST_MS) * (1 - 0.7 * np.mod(made.times_s[early] / tooth, 1))
+    made.truth["warm_up"] = {"end_s": end}
+    return _everything(made)
+
+
 _ADD = {
     "ramp": _ramp,
     "grid": _grid,
@@ -243,4 +282,6 @@ _ADD = {
     "level_change": _level_change,
     "two_levels": _two_levels,
     "warm_up": _warm_up,
+    "burst": _burst,
+    "late_first": _late_first,
 }

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reports.dependence import Floats
+from reports.patterns.burst import find_bursts
 from reports.patterns.drifting_grid import drifting_finding
 from reports.patterns.finding import Finding
 from reports.patterns.fit import Fit
@@ -29,6 +30,7 @@ from reports.patterns.grid import (
     grid_finding,
     sharpness,
 )
+from reports.patterns.late_first import find_late_first
 from reports.patterns.level import Level, find_level, level_finding
 from reports.patterns.lines_shared import find_change_of_lines, of_width
 from reports.patterns.noise import fit_noise, without_slow
@@ -92,7 +94,8 @@ def _beside_others(series: Series, found: Detection) -> Wrapped | None:
     kinds = {each.kind: each.parameters for each in found.findings}
     if "periodic_outlier" in kinds:
         explained = [Explained(kinds["gap"]["period"].value)] if "gap" in kinds else []
-        if (outliers := find_outliers(series, explained)) is not None:
+        outliers = find_bursts(series, explained) or find_outliers(series, explained)
+        if outliers is not None:
             kept &= ~outliers.mask
     if "warm_up" in kinds:
         kept &= series.times_s > kinds["warm_up"]["end"].high
@@ -114,11 +117,11 @@ def _searched(series: Series, *explained: Explained) -> Detection:
     if gaps is not None:
         findings.append(gaps.finding)
         explained = *explained, Explained(gaps.finding.parameters["period"].value)
-    outliers = find_outliers(series, explained)
+    outliers = find_bursts(series, explained) or find_outliers(series, explained)
     if outliers is not None:
         findings.append(outliers.finding)
         series = series.kept(~outliers.mask)
-    state = _without_first(series, gaps)
+    state = _behind(series, gaps, _first_of(series))
     raw = state
     if (two := find_two_levels(state.series)) is not None:
         state = state.less(two.pattern)
@@ -178,13 +181,19 @@ class _State(NamedTuple):
         return len(self.full.values) > len(self.series.values)
 
 
-def _without_first(full: Series, gaps: Gaps | None) -> _State:
-    """Return what follows the warm-up, or all where there is none."""
+def _first_of(full: Series, on_lines: bool = False) -> Finding | None:
+    """Return the warm-up; on_lines: a grid is out, which leaves no level: only of one that scatters."""
     series = full.thinned()
     settled = fit_noise(series.values[len(series.values) // 2 :])
-    first = find_warm_up(series, news_both_ways(series.values, settled, distances_of(series.times_s)))
+    distances = distances_of(series.times_s)
+    first = None if on_lines else find_late_first(series, settled, distances)
+    return first or find_warm_up(series, news_both_ways(series.values, settled, distances))
+
+
+def _behind(full: Series, gaps: Gaps | None, first: Finding | None) -> _State:
+    """Return what follows the warm-up, or all where there is none."""
     if first is None:
-        return _State(full, series, gaps, None, 0.0)
+        return _State(full, full.thinned(), gaps, None, 0.0)
     full = full.kept(full.times_s > first.parameters["end"].high)
     shift_s = float(full.times_s[0])
     full = Series(full.times_s - shift_s, full.values, full.remarks)
@@ -223,7 +232,9 @@ def _on_lines(state: _State, whole: Series, gaps: Gaps | None, lines: Lines) -> 
     on = unfolded(whole.times_s, whole.values - known, width, slope)
     if on is None:
         return None
-    flat = _without_first(Series(whole.times_s, whole.values - on.grid, whole.remarks), gaps)
+    level = Series(whole.times_s, whole.values - on.grid, whole.remarks)
+    is_late = state.first is not None and "height" in state.first.parameters
+    flat = _behind(level, gaps, state.first if is_late else _first_of(level, on_lines=True))
     kept = slice(len(whole.values) - len(flat.full.values), None)
     on = Unfolded(on.lines[kept], on.grid[kept])
     return flat._replace(on=on, drift=Drift(slope, drift.together), lines=lines._replace(width=width))

@@ -30,6 +30,8 @@ PHASES = 400
 SEARCHED = 4000
 BESIDE = 0.08
 """Of the series: so much of both levels is drawn beside a change."""
+BURST_LEAST = 0.1
+"""Of the height: what of a burst is marked."""
 STEPS = 16
 """Of a ramp's line, where its level changes."""
 DIGITS = 6
@@ -67,7 +69,7 @@ class Drawn:
         values: These.
         lines: Of ramps, grids, levels, and what follows gaps.
         spans: Gaps and the warm-up.
-        marked_s: Times of outliers,
+        marked_s: Times of outliers, and of what is late in bursts,
         marked: and their values.
     """
 
@@ -223,11 +225,13 @@ def _gap(canvas: _Canvas, _of: Mapping[str, float]) -> None:
 def _outliers(canvas: _Canvas, of: Mapping[str, float]) -> None:
     times_s, sign = canvas.series.times_s, math.copysign(1.0, of["height"])
     off = sign * (canvas.left - np.median(canvas.left))
-    far = np.flatnonzero((off > abs(of["height"]) / 2) & (off < 2 * abs(of["height"])))
+    least = BURST_LEAST if "length" in of else 0.5
+    far = np.flatnonzero((off > abs(of["height"]) * least) & (off < 2 * abs(of["height"])))
     if len(far):
         turns = times_s[far] / of["period"]
         late = (turns - _phase(turns, off[far]) + 0.5) % 1 - 0.5
-        hit = far[np.abs(late) * of["period"] <= 1.5 * canvas.series.step_s + of["period"] / 50]
+        reach_s = 1.5 * canvas.series.step_s + of["period"] / 50 + of.get("length", 0.0)
+        hit = far[np.abs(late) * of["period"] <= reach_s]
         canvas.marks = times_s[hit]
 
 

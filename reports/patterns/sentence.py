@@ -105,6 +105,9 @@ def _recovery(of: Mapping[str, float], _of_clock: bool) -> str:
 
 def _outlier(of: Mapping[str, float], _of_clock: bool) -> str:
     side = "above" if of["height"] > 0 else "below"
+    if "length" in of:
+        lasts = f"for {_s(of['length'])}, by up to {_ms(of['height'])}"
+        return f"Each {_s(of['period'])} values are late {lasts}."
     return f"Each {_s(of['period'])} a single value lies {_ms(of['height'])} {side} the others."
 
 
@@ -124,6 +127,9 @@ def _course(of: Mapping[str, float]) -> str:
 
 
 def _warm_up(of: Mapping[str, float], _of_clock: bool) -> str:
+    if "height" in of:
+        side = "above" if of["height"] > 0 else "below"
+        return f"The first {_s(of['end'])} lie {_ms(of['height'])} {side} the rest."
     return f"The first {_s(of['end'])} scatter more than the rest."
 
 

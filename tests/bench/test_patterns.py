@@ -16,24 +16,41 @@ from bench.patterns.bench_patterns import (
     period_error,
     scenes,
 )
-from bench.patterns.drawn_series import KINDS, LIVE, NOISES, PAPER, draw, draw_noise, pairs
+from bench.patterns.drawn_series import FORMS, KINDS, LIVE, NOISES, PAPER, draw, draw_noise, pairs
 from reports.patterns.finding import Finding, Parameter
 
 
 def test_all_kinds_noises_sizes_and_pairs_are_drawn() -> None:
     drawn = scenes(3000)
-    assert {each.kinds for each in drawn} == {(), *((kind,) for kind in KINDS), *pairs()}
+    assert {each.kinds for each in drawn} == {(), *((kind,) for kind in (*KINDS, *FORMS)), *pairs()}
     assert {(each.noise, each.size) for each in drawn} == {(n, s) for n in NOISES for s in (PAPER, 1, 2, 3)}
     assert len({each.seed for each in drawn}) == 3000
     assert sum(not each.kinds for each in drawn) == 750
 
 
-@pytest.mark.parametrize("kinds", [(), *((kind,) for kind in KINDS), *pairs()])
+@pytest.mark.parametrize("kinds", [(), *((kind,) for kind in (*KINDS, *FORMS)), *pairs()])
 def test_a_seed_gives_one_series_and_the_truth_of_its_kinds(kinds: tuple[str, ...]) -> None:
     one, other = (draw(kinds, "ar1", PAPER, 5) for _ in range(2))
     assert np.array_equal(one.values_ms, other.values_ms)
-    assert set(kinds) <= set(one.truth) <= {*kinds, "gap"}
+    true = {FORMS.get(kind, kind) for kind in kinds}
+    assert true <= set(one.truth) <= {*true, "gap"}
     assert np.all(np.diff(one.times_s) > 0)
+
+
+def test_the_first_burst_is_off_the_beat_and_some_are_missing() -> None:
+    made = draw(("burst",), "white", PAPER, 1)
+    truth = made.truth["periodic_outlier"]
+    begins_s = made.times_s[1:][np.diff(made.values_ms) > truth["height_ms"] / 2]
+    turns = (begins_s - begins_s[-1]) / truth["period_s"]
+    assert np.abs(turns[1:] - np.rint(turns[1:])).max() < 0.05
+    assert abs(turns[0] - np.rint(turns[0])) == pytest.approx(0.1, abs=0.05)
+    assert len(begins_s) < 400 / truth["period_s"] - 1
+
+
+def test_a_late_first_part_is_above_all_that_follows() -> None:
+    made = draw(("late_first",), "white", PAPER, 1)
+    first = made.times_s - made.times_s[0] < made.truth["warm_up"]["end_s"]
+    assert made.values_ms[first].min() > made.values_ms[~first].max()
 
 
 def test_series_of_one_noise_are_all_in_it() -> None:
@@ -84,6 +101,9 @@ def test_what_is_found_is_counted() -> None:
     assert figures["inside_ramp"] == 0.5
     assert figures["period_off_ramp"] == pytest.approx(0.1)
     assert (figures["clean_white"], figures["also_ramp"], figures["found_gap"]) == (0.5, 1.0, 0.0)
+    bursts = Outcome(Scene(("burst",), "white", PAPER, 0), {"periodic_outlier": {}}, (), 0.1)
+    late = figures_of([bursts])
+    assert (late["found_burst"], late["alone_periodic_outlier"]) == (0.0, 0.0)
     assert confusion(outcomes) == {"ramp": {"series": 3, "ramp": 2}, "nothing": {"series": 1, "ramp": 1}}
 
 

@@ -85,6 +85,24 @@ def test_outliers_levels_and_warm_up_are_marked() -> None:
     assert np.quantile(off_lines(of, "two_levels"), 0.9) < 1.2
 
 
+def test_bursts_are_marked_as_long_as_they_are() -> None:
+    made = draw(("burst",), "white", PAPER, 12)
+    series = series_of(made.times_s, made.values_ms)
+    [finding] = detect(series).findings
+    of = drawn_of(series, [finding])
+    late = series.values > 12 + 0.15 * made.truth["periodic_outlier"]["height_ms"]
+    shown_late = late & (series.times_s >= of.from_s) & (series.times_s <= of.to_s)
+    on_beat = np.isin(np.round(series.times_s[shown_late], 6), np.array(of.marked_s))
+    assert on_beat.mean() > 0.9  # all but the first burst, which is off the beat
+    assert sentence(finding).startswith("Each ")
+    assert " values are late for " in sentence(finding)
+
+
+def test_the_sentence_of_a_first_part_that_is_late() -> None:
+    first = {"end": Parameter(1.84, 1.8, 1.88, "s"), "height": Parameter(494.0, 493.0, 495.0, "value")}
+    assert sentence(Finding("warm_up", first, 0)) == "The first 1.84 s lie 494 ms above the rest."
+
+
 def test_a_grid_that_is_too_fine_is_not_an_area() -> None:
     rng = np.random.default_rng(1)
     series = series_of(np.arange(500.0), (0.01 * rng.integers(0, 200, 500)).astype(np.float64))
