@@ -90,3 +90,10 @@ def test_values_that_a_pattern_explains_to_the_last_leave_no_noise() -> None:
 def test_lines_that_go_over_from_value_to_value_do_not_drift() -> None:
     """0 and 1 by turns lie on lines 2 / 21 apart that rise by half their distance a value, too."""
     assert "drifting_grid" not in _kinds(np.arange(1000) % 2 * 1.0)
+
+
+@pytest.mark.parametrize("seed", [2, 7, 18])
+def test_a_random_walk_has_no_change_of_level(seed: int) -> None:
+    """With one taken out it seems to come back to its level, in whose noise the change would be certain."""
+    walk = np.cumsum(np.random.default_rng([67, seed, 4]).normal(0, 1, 2000))
+    assert not detect(series_of(np.arange(2000) * 0.05, walk)).findings
