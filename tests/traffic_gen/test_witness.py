@@ -284,6 +284,18 @@ def test_what_interrupts_took_of_an_awake_cpu_is_claimed_by_nobody(bw_traffic: P
 
 
 @pytest.mark.simulated
+def test_first_window_tells_of_no_more_than_a_period_before_it(bw_traffic: Path) -> None:
+    """A witness that reads threads begins a quarter of a period later than the others."""
+    cpu, period_ns = max(os.sched_getaffinity(0)), 200_000_000
+    arguments = ["--cpu", str(cpu), "--awake", "--period-us", str(period_ns // 1000), "--threshold-us", "1"]
+    arguments += ["--thread", str(os.getpid()), "--duration-ms", "700"]
+    with _witness(bw_traffic, *arguments) as process:
+        result = _result(process)
+    (start, end, _cpu), *_ = result["windows"]
+    assert 0 <= result["unclaimed_ns"][0] <= end - start + period_ns + 1000
+
+
+@pytest.mark.simulated
 @pytest.mark.timed
 def test_what_another_process_took_of_an_awake_cpu_is_claimed(bw_traffic: Path, repository: Path) -> None:
     cpu = max(os.sched_getaffinity(0))

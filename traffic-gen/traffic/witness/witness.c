@@ -53,8 +53,10 @@ static void watch(void *argument)
 	/* Called once for nothing: the first call of a function of a library takes longer. */
 	port_tai_now_ns(&witness->tai);
 	port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, witness->begin_monotonic_ns);
-	cpu_shares_begin(&watcher->shares, port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 	deadline_monotonic_ns = first_deadline_monotonic_ns(watcher);
+	/* Shares are of no more than a period before a deadline, the first one's, too. */
+	port_clock_sleep_until_ns(PORT_CLOCK_MONOTONIC, deadline_monotonic_ns - witness->period_ns);
+	cpu_shares_begin(&watcher->shares, port_clock_now_ns(PORT_CLOCK_MONOTONIC));
 	while (deadline_monotonic_ns < witness->end_monotonic_ns && !atomic_load(&witness->stop) &&
 	       !port_stop_requested()) {
 		int64_t now_monotonic_ns, wake_tai_ns, late_ns;
