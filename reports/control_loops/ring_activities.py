@@ -27,9 +27,10 @@ from reports.control_loops.ring_evidence import FIRST_PORT, KernelNode, Recorded
 from reports.errors import RecordError
 from reports.timeline.clock_record import NS_PER_S
 from reports.timeline.event_stream_file import read_event_stream
+from reports.timeline.global_time import Places
 from reports.timeline.kernel_recording import Recording, load_recording
 from reports.timeline.leg import Leg
-from reports.timeline.recorded_end import RecordedEnd, event_places
+from reports.timeline.recorded_end import event_places
 from reports.tools.answers import last_result, witness_result
 
 KERNEL_RING = "kernel-ring.gz"
@@ -145,7 +146,13 @@ def ring_activities(ring: Ring, due: Times, folder: Path) -> RingActivities:
 
 def _place(kernels: Sequence[_Kernel], node: str) -> str:
     """Return where messages at a node are; a node whose kernel was not recorded is a place by itself."""
-    return next((each.place_of(node)[0] for each in kernels if each.has(node)), node)
+    kernel = _kernel_of(kernels, node)
+    return node if kernel is None else kernel.place_of(node)[0]
+
+
+def _kernel_of(kernels: Sequence[_Kernel], node: str) -> _Kernel | None:
+    """Return the kernel of a node; None: it was not recorded."""
+    return next((each for each in kernels if each.has(node)), None)
 
 
 def _moved(activity: Activity, placed: Placed) -> Activity:
@@ -170,14 +177,15 @@ def _kernels(ring: Ring, folder: Path) -> list[_Kernel]:
             raise RecordError(f"{kernel.file}: of no node of the ring")
         if node not in kernels_s:
             raise RecordError(f"what the kernel of {node} takes for TAI - UTC is not known")
-        placed = partial(_placed, ring, folder, ends[node], -kernels_s[node] * NS_PER_S)
+        corrected = ring.facts.is_corrected(ends[node])
+        places = ends[node].stamp_placer(folder, ring.facts.tai_utc_s, is_corrected=corrected)
+        placed = partial(_placed, places, -kernels_s[node] * NS_PER_S)
         found.append(_Kernel(kernel, load_recording(folder / kernel.file), placed))
     return found
 
 
-def _placed(ring: Ring, folder: Path, end: RecordedEnd, offset_ns: int, trace_ns: Times) -> Times:
-    corrected = ring.facts.is_corrected(end)
-    return end.stamp_places(folder, trace_ns + offset_ns, ring.facts.tai_utc_s, is_corrected=corrected).tai_ns
+def _placed(places: Callable[[Times], Places], offset_ns: int, trace_ns: Times) -> Times:
+    return places(trace_ns + offset_ns).tai_ns
 
 
 def _stalled(folder: Path) -> Activity:
@@ -212,7 +220,7 @@ def _tcp_waits(ring: Ring, kernels: Sequence[_Kernel], folder: Path) -> dict[str
     if ring.facts.transport != "tcp":
         return found
     for place, end in enumerate(ring.facts.ends[:-1]):
-        kernel = next((each for each in kernels if each.has(end.node)), None)
+        kernel = _kernel_of(kernels, end.node)
         port = FIRST_PORT + place + 1
         if kernel is None or not has_probes(kernel.recording, port):
             continue
@@ -292,12 +300,11 @@ def _stays(
     found.append(Stay(BENCH, due, np.maximum(hops[-1].end_ns, due)))
     sent = [_after(each.begin_ns, waits.get(hop.name)) for each, hop in zip(hops, ring.hops, strict=True)]
     for program, end in enumerate(ring.facts.ends):
-        kernel = next((each for each in kernels if each.has(end.node)), None)
+        kernel = _kernel_of(kernels, end.node)
         if kernel is None:
             continue
         place = kernel.place_of(end.node)[0]
         before, behind = max(program - 1, 0), min(program, len(hops) - 1)
-        there = [(hops[behind].begin_ns, hops[behind].end_ns, sent[behind])]
         u_ns = max(hops[before].u_ns, hops[behind].u_ns)
         if program == 0:
             found.append(Stay(place, by_own_clock, hops[0].begin_ns, u_ns))
@@ -306,7 +313,7 @@ def _stays(
             found.append(Stay(place, begin, hops[behind].begin_ns, u_ns))
         following = ring.facts.ends[min(program + 1, len(hops))].node
         if program in (0, len(hops)) or _place(kernels, following) != place:
-            found += [Stay(place, since, until, u_ns) for _, until, since in there]
+            found.append(Stay(place, sent[behind], hops[behind].end_ns, u_ns))
     return found
 
 

@@ -7,7 +7,7 @@ answer of `bw-traffic offset` lie in one folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,11 +70,22 @@ class RecordedEnd:
         self, folder: Path, realtime_ns: Times, tai_utc_s: int, *, is_corrected: bool = False
     ) -> Places:
         """Return where stamps of its machine's CLOCK_REALTIME lie, shape (n,); raises RecordError."""
-        shown_ns = realtime_ns + tai_utc_s * NS_PER_S
-        if self.exchanges is not None:
-            return self._asked(folder, is_corrected).place(shown_ns)
-        zero = shown_ns * 0
-        return Places(shown_ns, shown_ns, shown_ns, zero, zero == 0)
+        return self.stamp_placer(folder, tai_utc_s, is_corrected=is_corrected)(realtime_ns)
+
+    def stamp_placer(
+        self, folder: Path, tai_utc_s: int, *, is_corrected: bool = False
+    ) -> Callable[[Times], Places]:
+        """Return what places such stamps, as often as it is asked; raises RecordError."""
+        asked = None if self.exchanges is None else self._asked(folder, is_corrected)
+
+        def places(realtime_ns: Times) -> Places:
+            shown_ns = realtime_ns + tai_utc_s * NS_PER_S
+            if asked is not None:
+                return asked.place(shown_ns)
+            zero = shown_ns * 0
+            return Places(shown_ns, shown_ns, shown_ns, zero, zero == 0)
+
+        return places
 
     def _asked(self, folder: Path, is_corrected: bool) -> GlobalTime:
         """Return TAI by the clock that was asked."""
