@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import BenchError, CapabilityError
@@ -28,14 +27,6 @@ cat /proc/sys/net/ipv4/tcp_congestion_control
 TCP = "?tcp/tcp_probe", "?tcp/tcp_retransmit_skb"
 WAKING = "sched/sched_waking", "sched/sched_wakeup_new"
 BUFFER_KB = 32_768
-
-
-@dataclass(frozen=True)
-class _Machine:
-    """A kernel, by its boot."""
-
-    boot: str
-    nodes: tuple[KernelNode, ...]
 
 
 class KernelsOfRing:
@@ -69,15 +60,15 @@ def record_kernels(stack: ExitStack, bench: OpenBench, nodes: Iterable[str]) -> 
     """
     nodes = list(dict.fromkeys(nodes))
     found = KernelsOfRing()
-    for machine in _machines(bench, nodes):
-        of_bench = machine.boot == BOOT_ID.read_text().strip()
+    for boot, own in _nodes_by_boot(bench, nodes).items():
+        of_bench = boot == BOOT_ID.read_text().strip()
         emulators = [
             Emulator(node, name, tid)
             for node in nodes
             if of_bench
             for name, tid in bench.virtual.emulating_threads(node).items()
         ]
-        name = machine.nodes[0].node
+        name = own[0].node
         file = KERNEL_RING if name == nodes[0] else f"kernel-ring-{name}.gz"
         events = (*SCHEDULING, *TCP, *(WAKING if emulators else ()))
         what = KernelEvents(events, BUFFER_KB, clock="tai")
@@ -85,12 +76,12 @@ def record_kernels(stack: ExitStack, bench: OpenBench, nodes: Iterable[str]) -> 
             recorder = stack.enter_context(kernel_recorded(bench.node(name), what))
         except CapabilityError:
             continue
-        found.add(recorder, RecordedKernel(file, machine.nodes, tuple(emulators)))
+        found.add(recorder, RecordedKernel(file, tuple(own), tuple(emulators)))
     return found
 
 
-def _machines(bench: OpenBench, nodes: Iterable[str]) -> list[_Machine]:
-    """Return the kernels of nodes that tell of theirs, in the order of the nodes."""
+def _nodes_by_boot(bench: OpenBench, nodes: Iterable[str]) -> dict[str, list[KernelNode]]:
+    """Return the nodes of each kernel by its boot, in their order; those that tell nothing are left out."""
     by_boot: dict[str, list[KernelNode]] = {}
     for node in nodes:
         done = bench.node(node).run(["sh", "-c", TELL], check=False)
@@ -99,7 +90,7 @@ def _machines(bench: OpenBench, nodes: Iterable[str]) -> list[_Machine]:
             # Programs of a ring are bound to the first one that the bench file names.
             cpus = bench.spec.nodes[node].cpus[:1] or cpus_of(lines[1])
             by_boot.setdefault(lines[0], []).append(KernelNode(node, cpus, lines[2]))
-    return [_Machine(boot, tuple(own)) for boot, own in by_boot.items()]
+    return by_boot
 
 
 def cpus_of(said: str) -> tuple[int, ...]:
