@@ -23,7 +23,7 @@ EVENTS = (
     ("irq", "osnoise/nmi_noise"), ("irq", "osnoise/irq_noise"), ("softirq", "osnoise/softirq_noise"),
     ("thread", "osnoise/thread_noise"),
 )  # fmt: skip
-PARTS = "late_ns", "irq_ns", "softirq_ns", "thread_ns", "outside_ns", "taken_ns"
+PARTS = "late_ns", "irq_ns", "softirq_ns", "thread_ns", "outside_ns", "taken_ns", "away_ns"
 
 
 def timerlat_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
@@ -49,7 +49,12 @@ def _judge(file: Path) -> Iterator[str]:
         if not _is_in_a_row(own, counts, count, facts["entries"]):
             yield f"{HISTOGRAM}: no {count} samples in a row of CPU {cpu} have its counts"
     meanwhile = Meanwhile(file.parent, facts["machine"])
-    found = [each for cpu in ring.cpus for each in _late(ring, cpu, samples[cpu], meanwhile)]
+    # Runs of before do not take off what a guest's emulator did not run.
+    away = {
+        cpu: meanwhile.emulator_pauses(cpu) if any("away_ns" in each for each in facts["sums"]) else None
+        for cpu in ring.cpus
+    }
+    found = [each for cpu in ring.cpus for each in _late(ring, cpu, samples[cpu], (meanwhile, away[cpu]))]
     threads = sum(place == 1 for each in samples.values() for _, place, _ in each)
     if (facts["samples"], facts["late"]) != (threads, len(found)):
         yield f"{facts['late']} late of {facts['samples']}, {RING} has {len(found)} of {threads}"
@@ -110,8 +115,12 @@ def _is_in_a_row(latencies: list[int], counts: Counter[int], count: int, entries
 
 
 def _late(
-    ring: KernelRing, cpu: int, samples: list[tuple[int, int, int]], meanwhile: Meanwhile
+    ring: KernelRing,
+    cpu: int,
+    samples: list[tuple[int, int, int]],
+    machines: tuple[Meanwhile, list[tuple[int, int]] | None],
 ) -> Iterator[dict[str, Any]]:
+    meanwhile, away = machines
     busy: list[tuple[int, str, int, str]] = []
     for kind, event in EVENTS:
         for time, fields in ring.events(event, cpu):
@@ -127,39 +136,48 @@ def _late(
             continue
         begin = end - late
         own = busy[bisect_right(times, begin) : bisect_right(times, end)]
-        parts, by = _split(own, begin)
+        parts, off, by = _split(own, begin, away or [])
         outside = max(0, late - sum(parts.values()))
         each: dict[str, Any] = {"cpu": cpu, "late_ns": late, "outside_ns": outside, "end_ns": end, "by": by}
         each |= {f"{kind}_ns": ns for kind, ns in parts.items()}
+        each["away_ns"] = None if away is None else off
         each["taken_ns"] = None
         if machine is not None:
             low, high = meanwhile.by_witness(begin, end)
-            paused = sum(max(0, min(high, stop) - max(low, start)) for start, stop in machine.pauses)
-            each["taken_ns"] = min(outside, paused)
+            each["taken_ns"] = min(outside, _common(machine.pauses, low, high))
         yield each
 
 
-def _split(busy: list[tuple[int, str, int, str]], begin: int) -> tuple[dict[str, int], str]:
-    """Return what each kind had from an instant on, and the thread that had most of its.
+def _common(pauses: Sequence[tuple[int, int]], low: int, high: int) -> int:
+    return sum(max(0, min(high, stop) - max(low, start)) for start, stop in pauses)
+
+
+def _split(
+    busy: list[tuple[int, str, int, str]], begin: int, away: list[tuple[int, int]]
+) -> tuple[dict[str, int], int, str]:
+    """Return what each kind had from an instant on, what is taken off them, and who had most as a thread.
 
     Each has at most what lies between the end of the one of its kind before it and its own, without what
-    breaks into it.
+    breaks into it; off goes what of `away` lies where it, and those that broke in, ended up.
     """
     parts = {"irq": 0, "softirq": 0, "thread": 0}
-    had: list[tuple[int, int]] = []
+    had: list[tuple[int, int, int]] = []
     threads: Counter[str] = Counter()
     for kind in parts:
-        since, new = begin, list[tuple[int, int]]()
+        since, new = begin, list[tuple[int, int, int]]()
         for end, of, length, name in busy:
             if of != kind:
                 continue
-            broke_in = sum(ns for at, ns in had if since < at <= end)
+            inner = [(ns, off) for at, ns, off in had if since < at <= end]
+            broke_in = sum(ns for ns, _ in inner)
             amount = max(0, min(length, end - since - broke_in))
-            new.append((end, amount))
-            parts[kind] += amount
+            off = _common(away, end - amount - broke_in, end) - sum(off for _, off in inner)
+            off = max(0, min(amount, off))
+            new.append((end, amount, off))
+            parts[kind] += amount - off
             if name:
-                threads[name] += amount
+                threads[name] += amount - off
             since = end
         had += new
     most = max(threads.items(), key=lambda each: (each[1], each[0]), default=("", 0))
-    return parts, most[0] if most[1] else ""
+    return parts, sum(off for _, _, off in had), most[0] if most[1] else ""

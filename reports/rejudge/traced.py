@@ -66,6 +66,14 @@ class Meanwhile:
         # Thousandths, rounded up, as the first judge has them.
         return Machine(pauses, math.ceil(1000 * max(known)) / 1000 if known else 0.0)
 
+    def emulator_pauses(self, cpu: int) -> list[tuple[int, int]] | None:
+        """Return when a guest's CPU was not run, by the guest's clock; None: nobody knows."""
+        if not self.is_watched or self._pauses is None or self.offsets is None:
+            return None
+        # Half of the sum, rounded down, as the first judge has it.
+        shift = (self.offsets[0] + self.offsets[1]) // 2
+        return [(low + shift, high + shift) for low, high in self._pauses.get(cpu, [])]
+
     def by_witness(self, begin: int, end: int) -> tuple[int, int]:
         """Return a time of the target by the witness's clock, as wide as it may have been."""
         low, high = self.offsets or (0, 0)

@@ -5,7 +5,8 @@ The tracer wakes up a thread a CPU by a timer, and says how late the timer's int
 thread. Meanwhile each interrupt, softirq and thread that had the CPU says at its end how long, without what
 broke into it (kernel, Documentation/trace/timerlat-tracer.rst). So the time from when a late thread was due
 to when it ran is split: interrupts (NMIs with them), softirqs, threads, and what is left, in which nobody of
-this kernel had the CPU. Of what began before the thread was due, only that counts which fits behind it.
+this kernel had the CPU. Of what began before the thread was due, only that counts which fits behind it. The
+kernel of a guest charges whom it finds with the time in which its emulator did not run it: that is taken off.
 
 A folder `timerlat` beside the wake-ups of a case holds
 
@@ -33,6 +34,7 @@ from reports.rt_baseline.evidence import beside_of
 from reports.rt_baseline.rtla import CONTEXTS, Column, read_histogram
 from reports.rt_baseline.traced import Meanwhile, Whose, evidence_of, load_meanwhile, whole_recording
 from reports.timeline.kernel_ring import CpuRing
+from reports.tools.taken_time import TakenTime
 from reports.units import NS_PER_MS, NS_PER_US
 
 SCHEMA = "benchwright.timerlat/1"
@@ -59,6 +61,8 @@ class Split:
         irq_ns: Of it interrupts.
         outside_ns: Nobody of this kernel.
         taken_ns: Of `outside_ns` at most, what the machine took in that time; None: nobody knows.
+        away_ns: Of `outside_ns` what interrupts, softirqs and threads of a guest were charged with while its
+            emulator did not run it; None: nobody knows, or it was not taken off (runs of before).
         by: The thread that had most of `thread_ns`; empty: none had any, or it is a sum.
         end_ns: When it ran, by the target's clock; 0: it is a sum.
     """
@@ -70,6 +74,7 @@ class Split:
     thread_ns: int
     outside_ns: int
     taken_ns: int | None = omit_none()
+    away_ns: int | None = omit_none()
     by: str = ""
     end_ns: int = 0
 
@@ -189,21 +194,21 @@ def splits_of(ring: CpuRing, meanwhile: Meanwhile) -> list[Split]:
     events = ring.events[SAMPLES]
     late = events[(events["context"] == 1) & (events["timer_latency"] > LATE_NS)]
     noises = {kind: _noises(ring, names) for kind, names in KINDS}
-    taken = meanwhile.taken(ring.cpu) if meanwhile.is_watched and len(late) else None
+    is_known = meanwhile.is_watched and len(late) > 0
+    taken = meanwhile.taken(ring.cpu) if is_known else None
+    away = meanwhile.away(ring.cpu) if is_known else None
     found: list[Split] = []
     for end_ns, late_ns in zip(late["time_ns"].tolist(), late["timer_latency"].tolist(), strict=True):
         begin_ns = end_ns - late_ns
-        parts, by = _parts(noises, begin_ns, end_ns)
-        outside_ns = max(0, late_ns - sum(parts.values()))
+        parts = _parts(noises, begin_ns, end_ns, away)
+        had_ns = {kind: parts.had_ns[kind] - parts.away_ns[kind] for kind in parts.had_ns}
+        outside_ns = max(0, late_ns - sum(had_ns.values()))
         taken_ns = None
         if taken is not None:
             taken_ns = min(outside_ns, taken.paused_ns(*meanwhile.reference_ns(begin_ns, end_ns)))
-        found.append(
-            Split(
-                ring.cpu, late_ns, parts["irq"], parts["softirq"], parts["thread"], outside_ns, taken_ns,
-                by, end_ns,
-            )
-        )  # fmt: skip
+        away_ns = None if away is None else sum(parts.away_ns.values())
+        own = had_ns["irq"], had_ns["softirq"], had_ns["thread"]
+        found.append(Split(ring.cpu, late_ns, *own, outside_ns, taken_ns, away_ns, parts.by, end_ns))
     return found
 
 
@@ -228,31 +233,54 @@ def _noises(ring: CpuRing, names: Sequence[str]) -> _Noises:
     return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
-def _parts(noises: Mapping[str, _Noises], begin_ns: int, end_ns: int) -> tuple[dict[str, int], str]:
-    """Return what each kind had between two instants, in ns, and which thread had most of that."""
-    parts: dict[str, int] = {}
-    inner: list[tuple[int, int]] = []
+@dataclass(frozen=True)
+class _Parts:
+    """What each kind was charged with, of that what the emulator did not run, in ns; whose most of it was."""
+
+    had_ns: Mapping[str, int]
+    away_ns: Mapping[str, int]
+    by: str
+
+
+def _parts(noises: Mapping[str, _Noises], begin_ns: int, end_ns: int, away: TakenTime | None) -> _Parts:
+    """Return who had a CPU between two instants.
+
+    Of what an emulator did not run, one is charged with what those that broke into it are not.
+    """
+    charged: dict[str, list[_Charged]] = {}
+    inner: list[_Charged] = []
     whose: Counter[str] = Counter()
     for kind, (ends, lengths, names) in noises.items():
-        own: list[tuple[int, int]] = []
+        own: list[_Charged] = []
         since = begin_ns
         for place in range(bisect_right(ends, begin_ns), bisect_right(ends, end_ns)):
             end = ends[place]
             within = inner[bisect_right(inner, (since, end_ns)) : bisect_left(inner, (end, end_ns))]
-            room = end - since - sum(ns for _, ns in within)
-            had = max(0, min(lengths[place], room))
-            own.append((end, had))
+            nested_ns = sum(ns for _, ns, _ in within)
+            had_ns = max(0, min(lengths[place], end - since - nested_ns))
+            paused_ns = away.paused_ns(end - had_ns - nested_ns, end) if away else 0
+            away_ns = max(0, min(had_ns, paused_ns - sum(ns for _, _, ns in within)))
+            own.append((end, had_ns, away_ns))
             if names[place]:
-                whose[names[place]] += had
+                whose[names[place]] += had_ns - away_ns
             since = end
-        parts[kind] = sum(had for _, had in own)
+        charged[kind] = own
         inner = sorted([*inner, *own])
     most = max(whose.items(), key=lambda each: (each[1], each[0]), default=("", 0))
-    return parts, most[0] if most[1] else ""
+    return _Parts(
+        {kind: sum(ns for _, ns, _ in own) for kind, own in charged.items()},
+        {kind: sum(ns for _, _, ns in own) for kind, own in charged.items()},
+        most[0] if most[1] else "",
+    )
+
+
+_Charged = tuple[int, int, int]
+"""When one ended, what it was charged with, and of that what the emulator did not run; in ns."""
 
 
 def _sum(cpu: int, splits: Sequence[Split]) -> Split:
     known = [each.taken_ns for each in splits if each.taken_ns is not None]
+    away = [each.away_ns for each in splits if each.away_ns is not None]
     return Split(
         cpu,
         sum(each.late_ns for each in splits),
@@ -261,4 +289,5 @@ def _sum(cpu: int, splits: Sequence[Split]) -> Split:
         sum(each.thread_ns for each in splits),
         sum(each.outside_ns for each in splits),
         sum(known) if len(known) == len(splits) else None,
+        sum(away) if len(away) == len(splits) else None,
     )

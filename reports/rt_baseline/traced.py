@@ -60,6 +60,17 @@ class Meanwhile:
         pauses = self.emulator[cpu].pauses if self.emulator and cpu in self.emulator else ()
         return TakenTime.of(self.witness, pauses)
 
+    def away(self, cpu: int) -> TakenTime | None:
+        """Return when the emulator did not run a CPU of a guest, by the guest's clock; None: nobody knows.
+
+        The clock is taken to be off by the middle of what it may be.
+        """
+        if self.emulator is None or self.offsets_ns is None:
+            return None
+        offset_ns = sum(self.offsets_ns) // 2
+        pauses = self.emulator[cpu].pauses if cpu in self.emulator else ()
+        return TakenTime.between([(start + offset_ns, end + offset_ns) for start, end in pauses])
+
     def reference_ns(self, begin_ns: int, end_ns: int) -> tuple[int, int]:
         """Return a time of the target's clock by the witness's, widened by what the clocks are unsure of."""
         low, high = self.offsets_ns or (0, 0)

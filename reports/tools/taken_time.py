@@ -16,7 +16,7 @@ the target does. docs/latency.md, `What the machine took`, has the rule in full.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reports.tools.answers import WitnessResult
@@ -67,9 +67,14 @@ class TakenTime:
             known: Without what nobody claims: it may have been the target's, by interrupts.
         """
         utilisation = min(witness.utilisation_permille or 0, UTILISATION_MAX_PERMILLE)
+        return cls.between([*witness.pauses(known=known), *emulator_pauses], utilisation)
+
+    @classmethod
+    def between(cls, pauses: Iterable[tuple[int, int]], utilisation: int = 0) -> TakenTime:
+        """Return what pauses took, and what a bench that uses so many ‰ works off behind them."""
         starts: list[int] = []
         ends: list[int] = []
-        for begun, end in sorted([*witness.pauses(known=known), *emulator_pauses]):
+        for begun, end in sorted(pauses):
             if ends and begun <= ends[-1]:
                 ends[-1] = max(ends[-1], end)
             elif end > begun:

@@ -63,7 +63,7 @@ Failure = CapabilityError | MeasurementError
 
 @dataclass(frozen=True)
 class AskedTraces:
-    """How long each is measured, and beside which load; empty: none."""
+    """How long each is measured, 0: not at all, and beside which load; empty: none."""
 
     noise_s: int
     timerlat_s: int
@@ -106,6 +106,8 @@ def measure_traces(bench: OpenBench, target: TargetSpec, asked: AskedTraces, fol
     recordings = _noise(asked.noise_s), _timerlat(asked.timerlat_s)
     for place, what in zip(places, recordings, strict=True):
         try:
+            if not what.within_s:
+                raise CapabilityError(f"{what.tracer}: not asked for")
             require_tracer(node, what)
         except CapabilityError as error:
             failed[place] = error

@@ -101,6 +101,43 @@ def test_what_was_outside_is_held_against_the_machine(
     assert not problems(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("emulator", "parts_us"),
+    [
+        ([], (320, 400, 1300, 1980)),
+        # While nobody was there: as it is. In the middle of the interrupt: its own, and no one else's.
+        ([(12 * MS + 100 * US, 13 * MS + 200 * US)], (320, 400, 1300, 1980)),
+        ([(10 * MS + 800 * US, 10 * MS + 900 * US)], (220, 400, 1300, 2080)),
+        # From the softirq into the thread that it broke into.
+        ([(11 * MS + 400 * US, 11 * MS + 700 * US)], (320, 300, 1100, 2280)),
+        ([(9 * MS, 20 * MS)], (0, 0, 0, 4000)),
+    ],
+)
+def test_a_guest_is_not_charged_with_what_its_emulator_did_not_run(
+    emulator: list[tuple[int, int]], parts_us: tuple[int, ...], tmp_path: Path
+) -> None:
+    write_machine(tmp_path, [], emulator, offset_ns=-1_700 * MS, bound_ns=0)
+    [split] = made(tmp_path, asked=dataclasses.replace(ASKED, machine="guest")).latest
+    assert (split.irq_ns, split.softirq_ns, split.thread_ns, split.outside_ns) == tuple(
+        each * US for each in parts_us
+    )
+    assert split.away_ns == (parts_us[3] - 1980) * US
+    assert not problems(tmp_path)
+
+
+def test_a_run_of_before_is_split_as_it_was(tmp_path: Path) -> None:
+    write_machine(tmp_path, [], [(10 * MS + 800 * US, 10 * MS + 900 * US)], bound_ns=0)
+    made(tmp_path, asked=dataclasses.replace(ASKED, machine="guest"))
+    text = (tmp_path / TIMERLAT).read_text()
+    facts = json.loads(text)
+    for each in (*facts["sums"], *facts["latest"]):
+        del each["away_ns"]
+        each["irq_ns"], each["outside_ns"] = 320 * US, 1980 * US
+    (tmp_path / TIMERLAT).write_text(json.dumps(facts))
+    assert read_timerlat(tmp_path).latest[0].away_ns is None
+    assert "taken_ns" in problems(tmp_path) or not problems(tmp_path)
+
+
 def test_what_the_clocks_are_unsure_of_counts_for_the_machine(tmp_path: Path) -> None:
     write_machine(tmp_path, [(9 * MS, 10 * MS)], bound_ns=300 * US)
     [split] = made(tmp_path, asked=dataclasses.replace(ASKED, machine="guest")).latest
