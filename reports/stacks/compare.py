@@ -141,7 +141,7 @@ def compare(stacks: Sequence[str], turns: Sequence[Turn], budgets_ns: Mapping[st
     check_turns(stacks, turns)
     found: list[tuple[Compared, Difference | None]] = []
     apart: list[NotCompared] = []
-    for condition in dict.fromkeys(turn.condition for turn in sorted(turns, key=lambda turn: turn.order)):
+    for condition in sorted({turn.condition for turn in turns}):
         of_stack = {
             stack: {turn.round: turn for turn in turns if (turn.stack, turn.condition) == (stack, condition)}
             for stack in stacks
