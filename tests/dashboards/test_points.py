@@ -108,6 +108,9 @@ def test_tags_are_those_that_are_documented(tmp_path: Path) -> None:
             AxisValue("stretch", "whole"),
             AxisValue("size", "64 B"),
             AxisValue("beside", "idle"),
+            AxisValue("under", "lossy"),
+            AxisValue("pair", "user less kernel"),
+            AxisValue("message_type", "type 0"),
         ),
     )
     run = make_run(tmp_path, [record(subject=subject)])

@@ -37,6 +37,7 @@ from reports.rejudge.run import rejudge
 from reports.requirement_forms import read_set
 from reports.run.folder import RunFolder
 from reports.run.integrity import read_sums, write_sums
+from reports.stacks.verdict import load_comparison
 from reports.timed_edges.trial import load_edge_trial, load_witnesses, write_witnesses
 from reports.timed_edges.waveforms import load_waveforms
 from reports.tools.answers import recv_progress
@@ -50,6 +51,7 @@ from tests.reports.sample_clock import compare_answer
 from tests.reports.sample_edges import add_edges, sample_witnesses
 from tests.reports.sample_read_latency import add_readings, latency_answer
 from tests.reports.sample_run import make_run
+from tests.reports.stacks.sample import write_sample_turns
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +96,7 @@ READERS: dict[str, Read] = {
     "evidence/realtime_ethernet/linux/messages.json": _threads,
     "evidence/realtime_ethernet/linux/traced-64*": _threads,
     "evidence/realtime_ethernet/ring/traced-64-ring.gz": _threads,
+    "evidence/stacks/linux/*.*": lambda file: load_comparison(file.parent),
     "evidence/provisioning/linux-rt/*.*": lambda file: provisioning_of(file.parents[3], "run", "linux-rt"),
     "evidence/history/advice.json": lambda file: parse_advice(file.read_bytes()),
     "evidence/patterns/found.json": lambda file: read_patterns(file.parents[2]),
@@ -104,6 +107,7 @@ def _add_more(made: RunFolder) -> None:
     """Add what the sample run lacks: messages, a disturbed clock, provisioning, emulator, proofs, advice."""
     write_traced_sample(made.evidence_folder("realtime_ethernet", "linux"))
     write_ring_sample(made.evidence_folder("realtime_ethernet", "ring"))
+    write_sample_turns(made.evidence_folder("stacks", "linux"), rounds=2)
     disturbed = made.evidence_folder("clock_sync", "disturbed")
     lock = Lock(12, "offset", 1)
     write_disturbance(disturbed, Disturbance("chrony", "step", (Event("step +1 ms", 20, lock, ""),)))

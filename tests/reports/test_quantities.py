@@ -57,4 +57,6 @@ def test_checks_of_the_bench_never_follow_as_what_a_target_can_do() -> None:
         "message_throughput",
         "bulk_payload_difference",
         "bulk_unmatched",
+        "stack_latency_difference",
+        "stack_over_budget_difference",
     }

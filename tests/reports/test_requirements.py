@@ -38,6 +38,8 @@ EDGES_OF_CLOCK = "sync_offset mean clock='chrony' upper_ns=40_000 samples=500"
 EDGES = "edge_delay standard_deviation method='tgpio-latch' upper_ns=50 samples=1000 lost_percent=0.5"
 READS = "clock_read_latency max clock='realtime' upper_ns=4440 samples=1_000_000"
 PROVISIONED = "provisioning_difference max method='restore' upper_facts=0"
+STACKS = "stack_latency_difference p99 under='lossy' upper_us=50 samples=1000"
+OVER_BUDGET = "stack_over_budget_difference share under='idle' upper_percent=0.1 samples=1000"
 OF_A_SITE = "beauty p99 method='brush' lower_producers=0 lost=1"
 
 
@@ -121,6 +123,7 @@ def test_an_older_file_asks_the_same(schema: str, text: str, renamed: dict[str, 
         (LATENCY, "one way latency, max, of stream 31: at most 50 ms, at most 2 lost"),
         (CLOCK, "sync offset, max abs, of clock chrony: at most 40 µs, locked within 60 s"),
         (EDGES_OF_CLOCK, "sync offset, mean, of clock chrony: at most 40 µs, from 500 samples"),
+        (STACKS, "stack latency difference, p99, of under lossy: at most 50 µs, from 1000 samples"),
         (OF_A_SITE, "beauty, p99, of method brush: at least 0 producers, at most 1 lost"),
     ],
 )
@@ -223,6 +226,11 @@ def test_a_wrong_file_is_refused(old: str, new: str, said: str):
             "",
             "upper_us or upper_ns or upper_facts or lower_producers",
         ),
+        (STACKS, "p99", "max", "statistic: must be one of median, p99, found 'max'"),
+        (STACKS, "under='lossy'", "", "under: missing"),
+        (STACKS, "=50", "=0", "upper_us: must be a whole number in 1..1000000, found 0"),
+        (OVER_BUDGET, "=0.1", "=0", "upper_percent: must be a number in 0.001..100, found 0"),
+        (OVER_BUDGET, "share", "p99", "statistic: must be one of share, found 'p99'"),
         (OF_A_SITE, "lost", "loss", "loss: unknown key; known here: beside, clock, device, id, "),
     ],
 )
