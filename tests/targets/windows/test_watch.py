@@ -61,7 +61,7 @@ def said(output: str) -> list[str]:
     return [re.sub(r"error (\d+)", lambda found: "error " + ERRORS[found[1]], line) for line in lines]
 
 
-@pytest.mark.parametrize("what", ["stream", "datagrams", "asked", "queued", "routine"])
+@pytest.mark.parametrize("what", ["stream", "datagrams", "asked", "handles", "queued", "routine"])
 def test_every_call_is_in_the_record_with_its_result(disk: WindowsDisk, what: str) -> None:
     bare = disk.run("watched.exe", what)
     watched = disk.run(*WATCH, "watched.exe", what)

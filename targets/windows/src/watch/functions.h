@@ -21,6 +21,7 @@
 	ROW(ACCEPT_EX, "AcceptEx", "accept", "accepted", "asked", NULL) \
 	ROW(SHUTDOWN, "shutdown", "shutdown", "number", NULL, NULL) \
 	ROW(CLOSE_SOCKET, "closesocket", "close", NULL, NULL, NULL) \
+	ROW(CLOSE_HANDLE, "CloseHandle", "close", NULL, NULL, NULL) \
 	ROW(GET_SOCK_NAME, "getsockname", "getsockname", NULL, NULL, NULL) \
 	ROW(GET_PEER_NAME, "getpeername", "getpeername", NULL, NULL, NULL) \
 	ROW(SEND, "send", "send", "asked", "flags", NULL) \

@@ -150,6 +150,21 @@ static int WSAAPI own_closesocket(SOCKET sock)
 	return result;
 }
 
+/* Some close a socket as what it is, a handle; a file may get its number next. */
+static BOOL WINAPI own_CloseHandle(HANDLE handle)
+{
+	struct watch_event event;
+	BOOL done;
+
+	if (!socket_is_known(handle))
+		return CloseHandle(handle);
+	watch_begin(&event, WATCH_CLOSE_HANDLE, (SOCKET)handle);
+	socket_forget((SOCKET)handle);
+	done = CloseHandle(handle);
+	watch_end(&event, done ? 0 : -1);
+	return done;
+}
+
 static int WSAAPI own_getsockname(SOCKET sock, struct sockaddr *address, int *length)
 {
 	struct watch_event event;
@@ -277,7 +292,7 @@ static const struct hook hooks[] = {
 	HOOK("ws2_32.dll", WSAAccept),    HOOK("ws2_32.dll", closesocket),  HOOK("ws2_32.dll", getsockname),
 	HOOK("ws2_32.dll", getpeername),  HOOK("ws2_32.dll", setsockopt),   HOOK("ws2_32.dll", getsockopt),
 	HOOK("ws2_32.dll", ioctlsocket),  HOOK("ws2_32.dll", getaddrinfo),  HOOK("ws2_32.dll", GetAddrInfoW),
-	HOOK("ws2_32.dll", gethostbyname),
+	HOOK("ws2_32.dll", gethostbyname), HOOK("kernelbase.dll", CloseHandle), HOOK("kernel32.dll", CloseHandle),
 };
 
 const struct hook_table socket_hooks = { hooks, sizeof(hooks) / sizeof(hooks[0]) };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that is watched: it says of each call that it makes which, and its result or error, so that the record can be held
- * against what the program itself has seen. `watched WHAT`: stream, datagrams, asked, queued, routine, children, killed, past, flood.
+ * against what the program itself has seen. `watched WHAT`: stream, datagrams, asked, handles, queued, routine, children, killed, past, flood.
  */
 #include <winsock2.h>
 #include <ws2tcpip.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <winternl.h>
 
-enum { STREAM_BYTES = 1000, EXIT_KILLED = 77, FLOOD_CALLS = 50000 };
+enum { STREAM_BYTES = 1000, EXIT_KILLED = 77, FLOOD_CALLS = 50000, FILES = 32 };
 
 static const char message[] = "twelve bytes";
 
@@ -195,6 +195,41 @@ static void receive_message(void)
 	SAY(closesocket, closesocket(sock));
 }
 
+/* Sockets as what they are, handles, and a file that gets their number next, of which nothing is written down. */
+static int handles(void)
+{
+	char data[STREAM_BYTES], path[MAX_PATH];
+	DWORD count = 0;
+	OVERLAPPED reading = { 0 }, writing = { 0 };
+	HANDLE files[FILES];
+	SOCKET ends[2];
+	bool done, got_number = false;
+
+	connect_ends(ends);
+	done = WriteFile((HANDLE)ends[0], message, 12, NULL, &writing);
+	say("WriteFile", done ? (int64_t)writing.InternalHigh : -1);
+	done = GetOverlappedResult((HANDLE)ends[0], &writing, &count, TRUE);
+	say("GetOverlappedResult", done ? 0 : -1);
+	say("completion", count);
+	done = ReadFile((HANDLE)ends[1], data, sizeof(data), NULL, &reading);
+	say("ReadFile", done ? (int64_t)reading.InternalHigh : -1);
+	done = GetOverlappedResult((HANDLE)ends[1], &reading, &count, TRUE);
+	say("GetOverlappedResult", done ? 0 : -1);
+	say("completion", count);
+	SAY(CloseHandle, CloseHandle((HANDLE)ends[0]) ? 0 : -1);
+	GetModuleFileNameA(NULL, path, sizeof(path));
+	for (int i = 0; i < FILES; i++) { /* one of them gets the number */
+		files[i] = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING, 0, NULL);
+		got_number |= files[i] == (HANDLE)ends[0];
+		need(ReadFile(files[i], data, 2, &count, NULL) && memcmp(data, "MZ", 2) == 0, "the program cannot be read");
+	}
+	need(got_number, "no file has the socket's handle");
+	for (int i = 0; i < FILES; i++)
+		CloseHandle(files[i]);
+	SAY(closesocket, closesocket(ends[1]));
+	return 0;
+}
+
 /* Functions that are asked for by name, also of the older library, which comes only now. */
 static int asked(void)
 {
@@ -363,7 +398,7 @@ int main(int argc, char **argv)
 	const struct {
 		const char *name;
 		int (*run)(void);
-	} all[] = { { "stream", stream }, { "datagrams", datagrams }, { "asked", asked }, { "queued", queued },
+	} all[] = { { "stream", stream }, { "datagrams", datagrams }, { "asked", asked }, { "handles", handles }, { "queued", queued },
 		    { "routine", routines }, { "killed", killed }, { "past", past }, { "flood", flood } };
 	WSADATA data;
 
