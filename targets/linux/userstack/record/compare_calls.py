@@ -2,11 +2,13 @@
 """Hold two records of a program's calls against each other: `python compare_calls.py KERNEL USER`.
 
 Each is a file that libbw-record.so has written of the same program, by the kernel's stack and by the
-user-mode stack. For each socket, in the order in which they were made, the calls have to be the same: which,
-with which values, result and errno. What time decides is left out: how a stream is cut into pieces (its bytes
-and their sum are compared), calls that would have blocked, and which of several sockets, or which way of a
-stream, a program served first. Of poll, select and epoll count the events that were ever told of a socket,
-and the order in which sockets were first ready. Ports that the system chose have a number of their own.
+user-mode stack, or bw-accel --watch of two runs on Windows. For each socket, in the order in which they were
+made, the calls have to be the same: which, with which values, result and errno. What time decides is left
+out: how a stream is cut into pieces (its bytes are compared, and their sum where there is one), calls that
+would have blocked, and which of several sockets, or which way of a stream, a program served first. Of poll,
+select and epoll count the events that were ever told of a socket, and the order in which sockets were first
+ready. Ports that the system chose have a number of their own. A record that was broken off, or lacks calls,
+is not compared.
 
 Prints a line for each difference; exit code 1 if there is one, 2 for a file that is no record.
 """
@@ -15,16 +17,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import windows_record
 
 Call = dict[str, Any]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 TRANSFERS = ("send", "receive")
-WOULD_BLOCK = ("EAGAIN", "EINTR")
+WOULD_BLOCK = ("EAGAIN", "EINTR", "WSAEWOULDBLOCK", "WSAEINTR")
 EPHEMERAL_MIN = 32768
 """Ports from here on are the system's choice."""
 SHOWN_MAX = 50
@@ -84,17 +90,33 @@ def read(path: Path) -> Record:
         OSError: The file cannot be read.
         ValueError: It is no record; names file and line.
     """
+    lines = _each(path, enumerate(path.read_text().splitlines(), 1), lambda line: dict(json.loads(line)))
+    if lines and windows_record.is_head(lines[0]):
+        try:
+            lines = list(windows_record.as_calls(lines))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path}: no whole record: {error!r}") from error
     record = Record()
     ports: dict[int, str] = {}
-    for place, line in enumerate(path.read_text().splitlines(), 1):
-        try:
-            call: Call = json.loads(line)
-            del call["thread"]
-            _name_ports(call, ports)
-            _add(record, call)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path}, line {place}: no line of a record: {error!r}") from error
+
+    def take(call: Call) -> None:
+        del call["thread"]
+        _name_ports(call, ports)
+        _add(record, call)
+
+    _each(path, enumerate(lines, 1), take)
     return record
+
+
+def _each(path: Path, lines: Iterable[tuple[int, Item]], make: Callable[[Item], Result]) -> list[Result]:
+    """Do it with each line; what cannot be done is the line's fault."""
+    made: list[Result] = []
+    for place, line in lines:
+        try:
+            made.append(make(line))
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise ValueError(f"{path}, line {place}: no line of a record: {error!r}") from error
+    return made
 
 
 def _add(record: Record, call: Call) -> None:
@@ -111,7 +133,7 @@ def _add(record: Record, call: Call) -> None:
     call["ended"] = call.pop("result") == 0
     last = None if call["ended"] else _open_transfer(own, call["call"])
     if last is not None:
-        last.update(total=call["total"], sum=call["sum"])
+        last.update({key: call[key] for key in ("total", "sum") if key in call})
         return
     own.append(call)
     if len(own) > 1 and own[-2]["call"] == "receive" and call["call"] == "send" and not own[-2]["ended"]:
