@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from hw.bench import BenchSpec, TargetSpec
 from hw.edges import EdgeRole
 from hw.protocols import EdgeCapture, Node, Oscilloscope, Router, TimedOutput
+from hw.virtual.machine_use import MachineUse
 
 
 class Nodes(Protocol):
@@ -129,6 +130,10 @@ class VirtualBench(Protocol):
 
     def target_account(self) -> Path | None:
         """Return the file of what targets that share this machine's CPUs run there; None: there are none."""
+        ...
+
+    def machine_use(self) -> MachineUse | None:
+        """Return what has run on this machine so far; None: nothing of the bench does, or nobody knows."""
         ...
 
     def timecard_page(self, node_name: str) -> Path | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import shutil
 from collections.abc import Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 from hw.bench import BenchSpec, load_bench
@@ -25,7 +25,7 @@ from hw.nodes import BenchNodes
 from hw.paths import router_of
 from hw.protocols import Router
 from hw.reservation import reserve
-from hw.virtual import host, network
+from hw.virtual import cpu_account, host, network
 from hw.virtual.bench_network import build_network
 from hw.virtual_bench import LocalVirtualBench
 
@@ -112,11 +112,15 @@ def open_bench(path: Path, faults: Mapping[str, Fault] | None = None) -> Generat
                 journal.undo()
 
 
-def _settings(spec: BenchSpec) -> AbstractContextManager[None]:
-    """Return the context in which this machine is as the bench needs it."""
+@contextmanager
+def _settings(spec: BenchSpec) -> Generator[None]:
+    """Have this machine as the bench needs it, and count what of it the bench uses."""
     if spec.virtual is None:
-        return nullcontext()
-    return host.machine_settings(network.PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"])
+        yield
+        return
+    congestion = network.PRODUCER_SYSCTLS["net.ipv4.tcp_congestion_control"]
+    with host.machine_settings(congestion), cpu_account.lab():
+        yield
 
 
 def clean(path: Path) -> int:

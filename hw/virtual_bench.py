@@ -15,6 +15,7 @@ from hw.drivers.namespace_machine import NamespaceMachine
 from hw.errors import CapabilityError
 from hw.virtual import accel, cpu_account
 from hw.virtual.bench_network import port_of
+from hw.virtual.machine_use import MachineUse, machine_use
 from hw.virtual.qemu import ThreadPlacement
 
 
@@ -80,6 +81,10 @@ class LocalVirtualBench:
         resources = (self._environment.get_target(name).resources for name in self._bench.labgrid_targets)
         is_shared = any(isinstance(each, NamespaceMachine) for own in resources for each in own)
         return cpu_account.usage_file() if is_shared else None
+
+    def machine_use(self) -> MachineUse | None:
+        """Return what has run on this machine so far; None: nothing of the bench does, or nobody knows."""
+        return None if self._bench.virtual is None else machine_use()
 
     def pause(self, name: str, duration_s: float) -> None:
         """Stop a guest, with all its clocks, for so long; return when it goes on.

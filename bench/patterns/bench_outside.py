@@ -4,7 +4,7 @@
 A guest's virtual processor is held up by a thread of the host that outranks it, and a thread of the guest
 outranks its timerlat thread, for 2 to 50 ms each, in an order drawn from a seed. The plan is written first;
 both say by their own clocks when they began and ended, at the end, so that they do nothing else meanwhile.
-The emulator's own monitor could halt the guest, but then the guest's clock would stand still, too.
+The emulator's own monitor could halt the guest, but then the guest's clock would stop, too.
 
 right_percent        of all: the latest wake-up meanwhile is put down to the right side
 length_percent       of all: that side has the length of what was done, within 1 ms and a tenth of it

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What targets that are namespaces of this machine take of its CPUs, by the scheduler's own account.
+"""What a bench, and targets that are namespaces of this machine, take of its CPUs: the scheduler's account.
 
-A control group has all their processes, whatever these start and at whatever priority. The kernel counts what
-a group has run on each CPU, in ns (`cpuacct`). The group is one for all benches of this machine, and stays.
+A control group has all processes of such targets, whatever these start and at whatever priority. The kernel
+counts what a group has run on each CPU, in ns (`cpuacct`). The group is one for all benches of this machine,
+and stays. Another one has the process that opens a bench, and all that it starts, as long as the bench is
+open.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import BenchError, CapabilityError
@@ -18,6 +23,77 @@ OWN_MOUNT = Path("/run/benchwright/cpuacct")
 """Where a machine that has version 2 of control groups alone, which counts no single CPU, gets `cpuacct`."""
 CONTROLLER = "cpuacct"
 GROUP = "benchwright"
+LAB = f"{GROUP}-lab-"
+"""Before the id of the process that has a bench open."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """CPU time in ns since this machine started: of everybody, and of a bench and its targets."""
+
+    every_ns: int
+    own_ns: int
+
+
+@contextmanager
+def lab() -> Generator[None]:
+    """Count this process, and all that it starts, as a bench while the context lasts.
+
+    Harmless where this machine's kernel keeps no account. Groups of processes that were killed are removed.
+    """
+    try:
+        mount = _mount()
+        own, before = mount / f"{LAB}{os.getpid()}", _group_of(Path("/proc/self/cgroup").read_text())
+        for each in mount.glob(f"{LAB}*"):
+            _remove(each)
+        own.mkdir(exist_ok=True)
+        _enter(own)
+    except (OSError, CapabilityError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        _enter(mount / before.strip("/"))
+        _remove(own)
+
+
+def usage() -> Usage | None:
+    """Return what has run so far; None: this process has no bench open, or the kernel keeps no account."""
+    try:
+        mount = _mount()
+        every, *own = (
+            int((folder / "cpuacct.usage").read_text())
+            for folder in (mount, mount / f"{LAB}{os.getpid()}", _folder())
+        )
+    except (OSError, ValueError, CapabilityError):
+        return None
+    return Usage(every, sum(own))
+
+
+def is_own(cgroup: str) -> bool:
+    """Say whether a process is a bench's, or its target's, by its /proc/PID/cgroup."""
+    name = _group_of(cgroup).strip("/").partition("/")[0]
+    return name in (GROUP, f"{LAB}{os.getpid()}")
+
+
+def _group_of(cgroup: str) -> str:
+    """Return the path of the group of `cpuacct`; the root's where there is none."""
+    for line in cgroup.splitlines():
+        _, controllers, path = line.split(":", 2)
+        if CONTROLLER in controllers.split(","):
+            return path
+    return "/"
+
+
+def _enter(folder: Path) -> None:
+    (folder / "cgroup.procs").write_text(f"{os.getpid()}\n")
+
+
+def _remove(folder: Path) -> None:
+    """Remove a group, unless somebody is still in it."""
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def inside() -> list[str]:

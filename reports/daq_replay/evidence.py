@@ -9,6 +9,7 @@ evidence/daq_replay/attempt-1/
     witness.ndjson      answers of the stall witness
     witness-target.ndjson  answers of the witness inside an emulated target
     emulation.ndjson    what the machine gave a target's emulator, and when that did not run the target
+    machine_use.json    what ran on the bench's machine meanwhile that was not the bench
     known_delay.json    the known-delay check
     clock.json          the target's clock, where its stamps are taken as they are (plan-consumer.toml is
                         then the consumer's plan, and clock-error.ndjson what bw-clock saw)
@@ -26,6 +27,7 @@ from typing import Any, TypeVar, cast
 
 from reports.daq_replay.emulation import EMULATION, Emulation, read_emulation
 from reports.daq_replay.known_delay import KnownDelay
+from reports.daq_replay.machine_use import MACHINE_USE, KnownUse
 from reports.daq_replay.replay_clock import REPLAY_CLOCK, ReplayClock
 from reports.daq_replay.role import REPLAY_ROLE, ReplayRole
 from reports.daq_replay.stack_proof import STACK_PROOF, StackProof, why_not_carried
@@ -57,6 +59,7 @@ class ReplayEvidence:
     known_delay: KnownDelay | None
     clock: ReplayClock | None
     emulation: Emulation
+    machine_use: KnownUse | None
     role: ReplayRole | None
     clock_of_producer: dict[int, str]
     low_latency_types: frozenset[int]
@@ -82,6 +85,7 @@ class ReplayEvidence:
             faults=self.faults,
             clock=self.clock,
             emulator_pauses=self.emulation.pauses,
+            machine_use=self.machine_use,
         )
 
 
@@ -94,6 +98,7 @@ def load_replay(folder: Path) -> ReplayEvidence:
     clock = folder / REPLAY_CLOCK
     role = folder / REPLAY_ROLE
     emulation = folder / EMULATION
+    use = folder / MACHINE_USE
     proof = folder / STACK_PROOF
     recv = _try(lambda: recv_result(last_result(folder / "recv.ndjson")), problems)
     senders = sorted(folder.glob("send-*.ndjson"))
@@ -115,6 +120,7 @@ def load_replay(folder: Path) -> ReplayEvidence:
         clock=_try(lambda: ReplayClock.read(clock), problems) if clock.exists() else None,
         emulation=(_try(lambda: read_emulation(emulation), problems) if emulation.exists() else None)
         or Emulation(),
+        machine_use=_try(lambda: KnownUse.read(use), problems) if use.exists() else None,
         role=_try(lambda: ReplayRole.read(role), problems) if role.exists() else None,
         clock_of_producer=_try(lambda: producer_clocks(folder / "plan.toml"), problems) or {},
         low_latency_types=_try(lambda: low_latency_types(folder / "plan.toml"), []) or frozenset(),

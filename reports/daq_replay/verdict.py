@@ -7,7 +7,8 @@ Between the two it is inconclusive: `generator late`. Causes on the bench's side
 result) make it inconclusive, never a pass.
 
 What the bench's machine took from a late message is an amount of time (reports/tools/taken_time.py). It is
-taken off: what is then still over limit + U is the target's.
+taken off: what is then still over limit + U is the target's, unless too much else ran on that machine
+(reports/daq_replay/machine_use.py).
 
 Where the target under test is the one that sends, its lateness is its own: it fails on received - scheduled.
 """
@@ -21,6 +22,7 @@ from typing import Literal
 
 from reports.daq_replay.clock_breaks import clock_causes
 from reports.daq_replay.ended_producers import ended_streams, load_cause
+from reports.daq_replay.machine_use import KnownUse
 from reports.daq_replay.replay_clock import ReplayClock, ServerLine
 from reports.record.context import Context, Sample, build_record
 from reports.record.histogram import Summary
@@ -72,6 +74,7 @@ class ReplayResults:
         clock: The target's clock, where its stamps are taken as they are; None: they are corrected.
         emulator_pauses: (start, end) of times in which the emulator did not run the target though it had to,
             by the witness's clock, ns (reports/daq_replay/emulation.py).
+        machine_use: What else ran on the bench's machine; None: nobody knows.
     """
 
     recv: RecvResult
@@ -84,6 +87,7 @@ class ReplayResults:
     extra_parts: Sequence[UncertaintyPart] = ()
     clock: ReplayClock | None = None
     emulator_pauses: Sequence[tuple[int, int]] = ()
+    machine_use: KnownUse | None = None
 
     def causes(self, producer: int | None = None) -> list[str]:
         """Return why no stream of this replay may pass, the worst cause first; empty: none.
@@ -256,6 +260,10 @@ def _attribute(
     worst_ns = max(rests_ns, default=0)
     if worst_ns > upper_ns + band_ns:
         cause = _cause(stream, requirement, worst_ns, own.max_ns)
+        if replay.machine_use is not None and replay.machine_use.disturbs:
+            reason = f"{judged.reason} ({cause}); {replay.machine_use.words}"
+            verdict = Verdict("inconclusive", judged.margin, reason)
+            return StreamVerdict(verdict, uncertainty, "marginal", len(explained))
         verdict = Verdict("fail", judged.margin, f"{judged.reason} ({cause})")
         return StreamVerdict(verdict, uncertainty, "over", len(explained))
     unlogged = stream.received_minus_scheduled.count_above(upper_ns - band_ns) - len(late)

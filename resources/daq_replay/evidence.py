@@ -31,6 +31,7 @@ from reports.daq_replay.attempts import DecidedStream, decide_judged
 from reports.daq_replay.emulation import EMULATION, TARGET_WITNESS, keep_emulation
 from reports.daq_replay.evidence import load_replay
 from reports.daq_replay.known_delay import KnownDelay
+from reports.daq_replay.machine_use import MACHINE_USE
 from reports.daq_replay.replay_clock import CLOCK_ERROR, REPLAY_CLOCK
 from reports.daq_replay.role import REPLAY_ROLE, ReplayRole
 from reports.daq_replay.stack_proof import STACK_PROOF
@@ -67,6 +68,7 @@ EVIDENCE_FILES = (
     "witness.ndjson",
     TARGET_WITNESS,
     EMULATION,
+    MACHINE_USE,
     STACK_USED,
     STACK_PROOF,
 )

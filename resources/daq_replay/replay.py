@@ -26,6 +26,7 @@ from reports.daq_replay.stack_proof import DELIVERED, StackEnd, StackProof
 from reports.tools.answers import witness_result
 from resources.clock_sync.lines import ClockLine, measure_clock_lines, serve_clocks
 from resources.clock_sync.tai_utc import common_tai_utc_s
+from resources.daq_replay.machine_use import keep_machine_use
 from resources.daq_replay.pattern import Pattern
 from resources.daq_replay.plan import ReplaySettings, new_nonce, write_plan
 from resources.daq_replay.stack_used import SYSTEMS_OWN, StartedProgram, write_stack_used
@@ -164,7 +165,10 @@ class Replay:
             started = self._start_in_time(experiment, before, nodes, numbers)
             self._keep_stack_used()
             self._measuring = (self.target.node, *nodes)
+            use = self.bench.virtual.machine_use()
             self._wait_in_silence(started.start_ns)
+            if words := keep_machine_use(self.bench, use, self.folder):
+                self.progress(words)
             self._keep_proof(counted, nodes)
             if recorder is not None:
                 self._keep_kernel_events(recorder)

@@ -15,6 +15,7 @@ from typing import Any
 
 from reports.daq_replay.attempts import decide_streams
 from reports.daq_replay.evidence import load_replay
+from reports.daq_replay.machine_use import MACHINE_USE, KnownUse
 from reports.daq_replay.verdict import ReplayResults, StreamRequirement, latency_measurement
 from reports.record.context import Context
 from reports.record.measurement import Conditions, Limit, Outcome, Subject
@@ -77,14 +78,14 @@ def make_synthetic_run(results: Path, rng: random.Random) -> tuple[RunFolder, Ou
         if not decided.open and (not load.open or load.explained):
             break
     for number in decided.recorded_replays:
-        names = ("recv.ndjson", "misses.ndjson", "witness.ndjson")
+        names = ("recv.ndjson", "misses.ndjson", "witness.ndjson", MACHINE_USE)
         context = Context(
             run.run_id,
             "Robot.Daq Replay.Budgets.Stream 13",
             Subject("virtual", "linux-rt", "kernel", "two-way", str(STREAM)),
             Conditions("ci", "aligned-12"),
             simulated,
-            tuple(run.evidence(folders[number] / name) for name in names),
+            tuple(run.evidence(each) for name in names if (each := folders[number] / name).exists()),
         )
         judged = replace(decided.judged[number], verdict=decided.recorded(number))
         run.append(latency_measurement(STREAM, requirement, replays[number], judged, context))
@@ -149,6 +150,9 @@ def write_replay(
     write_lines(folder / "witness.ndjson", _witness(rng, misses, expected))
     for tool in ("recv", "send-01", "witness"):
         (folder / f"{tool}.err").touch()
+    others_ppm = rng.choice((None, None, None, None, None, None, 0, 50_000, 50_001, 400_000))
+    if others_ppm is not None:
+        KnownUse(2, 10**9, 3 * 10**8 + 2000 * others_ppm, 3 * 10**8).write(folder)
     (folder / "plan.toml").write_text(
         '[run]\nschema = "benchwright.plan/1"\nphase = "aligned-12"\n'
         '\n[[producer]]\nnumber = 1\nclock = "host"\n'
