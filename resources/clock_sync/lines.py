@@ -46,15 +46,25 @@ def _divide(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-def serve_clocks(bench: Nodes, names: Iterable[str], duration_ms: int, folder: Path) -> list[Job]:
-    """Start the responders of clocks; each ends by itself after `duration_ms`."""
+def serve_clocks(
+    bench: Nodes, names: Iterable[str], duration_ms: int, folder: Path, *, below: int = 0
+) -> list[Job]:
+    """Start the responders of clocks; each ends by itself after `duration_ms`.
+
+    Args:
+        bench: An open bench.
+        names: Clocks of it.
+        duration_ms: How long.
+        folder: Where the answers go.
+        below: So much below the priority of their nodes' programs: 0, they take turns with these.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     jobs: list[Job] = []
     for name in names:
         clock = bench.spec.clocks[name]
         node = bench.node(clock.node)
         argv = [bench.tool(clock.node), "offset", "--serve", f"{clock.address}:{clock.port}"]
-        argv += ["--duration-ms", str(duration_ms), "--priority", str(node.priority)]
+        argv += ["--duration-ms", str(duration_ms), "--priority", str(max(0, node.priority - below))]
         jobs.append(node.start(argv, folder / f"offset-serve-{name}"))
     for job in jobs:
         job.wait_ready()

@@ -26,7 +26,8 @@ cat /proc/sys/net/ipv4/tcp_congestion_control
 """
 TCP = "?tcp/tcp_probe", "?tcp/tcp_retransmit_skb"
 WAKING = "sched/sched_waking", "sched/sched_wakeup_new"
-BUFFER_KB = 32_768
+BUFFER_KB, OWN_BUFFER_KB = 32_768, 131_072
+"""Of a CPU: of a node, and of the bench's own machine, on which others may run, too."""
 
 
 class KernelsOfRing:
@@ -71,7 +72,7 @@ def record_kernels(stack: ExitStack, bench: OpenBench, nodes: Iterable[str]) -> 
         name = own[0].node
         file = KERNEL_RING if name == nodes[0] else f"kernel-ring-{name}.gz"
         events = (*SCHEDULING, *TCP, *(WAKING if emulators else ()))
-        what = KernelEvents(events, BUFFER_KB, clock="tai")
+        what = KernelEvents(events, OWN_BUFFER_KB if of_bench else BUFFER_KB, clock="tai")
         try:
             recorder = stack.enter_context(kernel_recorded(bench.node(name), what))
         except CapabilityError:

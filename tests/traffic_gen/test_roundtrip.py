@@ -43,6 +43,15 @@ def test_round_trips_are_counted_and_divided(bw_traffic: Path, tmp_path: Path, s
         assert row["residence_ns"] <= row["round_trip_ns"]
 
 
+def test_the_thread_of_an_end_is_named_as_its_verb(bw_traffic: Path) -> None:
+    """A record of the kernel says who had a processor by that name."""
+    with running_echo(bw_traffic) as echo:
+        probe_peer(bw_traffic, echo.address, "--count", "1")
+        tasks = Path(f"/proc/{echo.process.pid}/task")
+        assert "echo" in {(task / "comm").read_text().strip() for task in tasks.iterdir()}
+        echo.stop()
+
+
 def test_round_trips_over_ipv6(bw_traffic: Path) -> None:
     with running_echo(bw_traffic, host="[::1]") as echo:
         code, result = probe_peer(bw_traffic, echo.address, "--count", "20")

@@ -86,8 +86,10 @@ int side_run(struct side *side, void (*run)(void *), void *argument, void (*prog
 	     struct port_scheduling *scheduling)
 {
 	int locked = port_memory_lock();
+	const char *verb = strrchr(side->tool, ' ');
+	const char *name = verb ? verb + 1 : side->tool;
 	struct port_thread *thread;
-	int err = port_thread_start("roundtrip", (int)side->options.priority, (int)side->options.cpu, run, argument, &thread);
+	int err = port_thread_start(name, (int)side->options.priority, (int)side->options.cpu, run, argument, &thread);
 
 	if (err)
 		return side_fail(side, "cannot start", "the thread", err);

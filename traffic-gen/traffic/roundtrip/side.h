@@ -56,7 +56,8 @@ int side_open(struct side *side, const struct address *local);
 void side_close(struct side *side);
 
 /**
- * Run an end on a thread of its own, with the priority and the CPU that were asked for; it sets finished when it ends.
+ * Run an end on a thread of its own, named as its verb, with the priority and the CPU that were asked for; it sets
+ * finished when it ends.
  *
  * @param progress  called once a second meanwhile; may be NULL
  * @return an exit code
