@@ -133,7 +133,7 @@ class VirtualBench(Protocol):
         ...
 
     def machine_use(self) -> MachineUse | None:
-        """Return what has run on this machine so far; None: nothing of the bench does, or nobody knows."""
+        """Return what has run on this machine so far; None: the target is a real one, or nobody knows."""
         ...
 
     def timecard_page(self, node_name: str) -> Path | None:

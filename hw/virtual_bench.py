@@ -83,8 +83,8 @@ class LocalVirtualBench:
         return cpu_account.usage_file() if is_shared else None
 
     def machine_use(self) -> MachineUse | None:
-        """Return what has run on this machine so far; None: nothing of the bench does, or nobody knows."""
-        return None if self._bench.virtual is None else machine_use()
+        """Return what has run on this machine so far; None: the target is a real one, or nobody knows."""
+        return machine_use() if self._bench.simulated else None
 
     def pause(self, name: str, duration_s: float) -> None:
         """Stop a guest, with all its clocks, for so long; return when it goes on.

@@ -45,7 +45,7 @@ def add_patterns(commands: Any) -> None:
     parser.add_argument(
         "--only", metavar="WORDS", default="", help="of a run: series whose place or name has these words"
     )
-    parser.add_argument("--unit", choices=tuple(UNITS_S), default="ms", help="of the values (default ms)")
+    parser.add_argument("--unit", choices=tuple(UNITS_S), help="of a file's values (default ms)")
     parser.add_argument(
         "--grid", type=float, metavar="WIDTH", help="of a poll, in that unit: are ramps as high?"
     )
@@ -65,9 +65,15 @@ def _patterns(options: argparse.Namespace) -> int:
         raise ReportError(f"--rate-ppm {options.rate_ppm:g}: must be between -{PPM} and {PPM}")
     if (options.file is None) == (options.between is None):
         raise ReportError("needs a run folder, a CSV file, or two recorded points with --between")
+    is_run = options.between is None and options.file.is_dir()
+    if options.only and not is_run:
+        raise ReportError(f"--only {options.only}: of a run alone")
+    if options.unit and (is_run or options.between is not None):
+        raise ReportError(f"--unit {options.unit}: of a CSV file alone; here it is ms")
+    options.unit = options.unit or "ms"
     if options.between is not None:
         return _of_points(options)
-    if options.file.is_dir():
+    if is_run:
         return _of_run(options)
     try:
         series = series_of(*read_csv(options.file))
@@ -94,7 +100,6 @@ def _of_points(options: argparse.Namespace) -> int:
 
 def _of_run(options: argparse.Namespace) -> int:
     """Say what each series of a run shows, in ms; one that is too short is said to be."""
-    options.unit = "ms"
     if not (options.file / "run.json").exists():
         raise ReportError(f"{options.file}: no run.json: not a run folder")
     series, problems = latencies_of_run(options.file)

@@ -14,11 +14,12 @@ from hw.bench import BenchSpec, load_bench
 from hw.drivers.virtual_guest import PAGE_FILE, VirtualGuestDriver
 from hw.errors import CapabilityError
 from hw.labgrid_file import open_labgrid
+from hw.virtual import cpu_account
 from hw.virtual_bench import LocalVirtualBench
 
 BENCHES = Path(__file__).resolve().parents[2] / "hw" / "benches"
 SPEC = load_bench(BENCHES / "virtual.yaml")
-REAL = replace(SPEC, virtual=None)
+REAL = replace(SPEC, virtual=None, simulated=False)
 TARGET = "linux-rt"
 
 
@@ -79,6 +80,9 @@ def test_what_is_no_guest_is_left_alone(name: str) -> None:
     assert virtual.accelerator() == "none"
     assert virtual.emulating_threads(name) == {}
     assert virtual.target_account() is None
+    with cpu_account.lab():
+        assert virtual.machine_use() is None
+        assert bench_of(SPEC).machine_use() is not None
     virtual.give_way(name, "embedded")
     virtual.take_back_way(name)
     with pytest.raises(CapabilityError, match=f"{name}: no guest of this machine"):

@@ -62,3 +62,19 @@ def test_a_grid_has_a_width_and_clocks_a_rate(
 ) -> None:
     assert main(["patterns", str(ramps), option, value]) == 2
     assert capsys.readouterr().err == f"reports: {why}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["ramps.csv", "--only", "hop 2"], "--only hop 2: of a run alone"),
+        (["--between", "a:b", "c:d", "--only", "hop 2"], "--only hop 2: of a run alone"),
+        (["--between", "a:b", "c:d", "--unit", "us"], "--unit us: of a CSV file alone; here it is ms"),
+        ([".", "--unit", "us"], "--unit us: of a CSV file alone; here it is ms"),
+    ],
+)
+def test_an_option_of_another_input_is_refused(
+    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["patterns", *words]) == 2
+    assert problem in capsys.readouterr().err
