@@ -191,7 +191,26 @@ def load_ring_facts(folder: Path) -> RingFacts:
     poll = found.poll
     if poll is not None and not (0 < poll.node <= found.hops and poll.poll_us > 0):
         raise RecordError(f"{RING_FILE}: poll: needs a node behind the source; poll_us >= 1")
+    _require_kernels(found)
     return found
+
+
+def _require_kernels(found: RingFacts) -> None:
+    """Raise RecordError, which names the key, where the recorded kernels are not those of a ring."""
+    where, there = f"{RING_FILE}: kernels", {each.node for each in found.ends}
+    kernels = found.kernels or ()
+    names = [each.node for kernel in kernels for each in kernel.nodes]
+    if not there.issuperset(names) or len(set(names)) < len(names):
+        raise RecordError(f"{where}.nodes: {names}; each of {sorted(there)} may stand once")
+    for kernel in kernels:
+        if not kernel.nodes:
+            raise RecordError(f"{where}.nodes: {kernel.file} is of none")
+        for node in kernel.nodes:
+            if min(node.cpus, default=0) < 0 or len(set(node.cpus)) < len(node.cpus):
+                raise RecordError(f"{where}.nodes.cpus: {list(node.cpus)}; each 0 and more, once")
+        for each in kernel.emulators:
+            if each.node not in there or not each.name or each.tid < 1:
+                raise RecordError(f"{where}.emulators: {each}; need a node of the ring, a name, tid >= 1")
 
 
 def load_answer(folder: Path, end: RecordedEnd) -> RingAnswer:

@@ -127,6 +127,22 @@ def test_message_without_an_event_is_missing_and_not_accounted_for(tmp_path: Pat
     assert found.unaccounted == 2  # an event less than its answer says, and a message that nobody misses
 
 
+SOURCE = "linux-rt"
+
+
+def _kernel(**changes: list[dict[str, object]]) -> dict[str, object]:
+    """Return a change of `ring.json`: one kernel that was recorded."""
+    kernel: dict[str, object] = {
+        "file": "k.gz",
+        "nodes": [{"node": SOURCE, "cpus": [0], "congestion": ""}],
+        "emulators": [],
+    }
+    for name, rows in changes.items():
+        whole: dict[str, object] = {"cpus": [0], "congestion": ""} if name == "nodes" else {}
+        kernel[name] = [whole | row for row in rows]
+    return {"kernels": [kernel]}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -138,6 +154,14 @@ def test_message_without_an_event_is_missing_and_not_accounted_for(tmp_path: Pat
         ({"poll": {"node": 5, "poll_us": 1}}, "poll: needs a node behind the source"),
         ({"poll": {"node": 1, "poll_us": 0}}, "poll: .*poll_us >= 1"),
         ({"hold": {"node": 0, "hold_us": 1, "turn": 1}}, "hold: needs a node between source and sink"),
+        (_kernel(nodes=[]), "kernels.nodes: k.gz is of none"),
+        (_kernel(nodes=[{"node": "mars"}]), r"kernels.nodes: \['mars'\]; each of"),
+        (_kernel(nodes=[{"node": SOURCE}, {"node": SOURCE}]), "may stand once"),
+        (_kernel(nodes=[{"node": SOURCE, "cpus": [-1]}]), r"kernels.nodes.cpus: \[-1\]; each 0 and more"),
+        (_kernel(nodes=[{"node": SOURCE, "cpus": [1, 1]}]), r"kernels.nodes.cpus: \[1, 1\]"),
+        (_kernel(emulators=[{"node": "mars", "name": "vcpu0", "tid": 7}]), "kernels.emulators: .*mars"),
+        (_kernel(emulators=[{"node": SOURCE, "name": "vcpu0", "tid": 0}]), "kernels.emulators: .*tid >= 1"),
+        (_kernel(emulators=[{"node": SOURCE, "name": "", "tid": 7}]), "kernels.emulators"),
         ({"transport": "pigeon"}, "transport"),
         ({"schema": "benchwright.control_ring/2"}, "schema"),
     ],
