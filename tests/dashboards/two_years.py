@@ -295,6 +295,23 @@ def small_runs(folder: Path) -> tuple[RunPoints, RunPoints]:
     records.append(
         record(quantity="hardware_noise", requirement="RT-IDLE-NOISE", value=9000, upper=10**7, subject=idle)
     )
+    compared = dataclasses.replace(
+        linux,
+        axes=(
+            AxisValue("under", "idle"),
+            AxisValue("pair", "user less kernel"),
+            AxisValue("message_type", "type 0"),
+        ),
+    )
+    records.append(
+        record(
+            quantity="stack_latency_difference",
+            requirement="STACK-USER-MEDIAN",
+            value=9000,
+            upper=10**6,
+            subject=compared,
+        )
+    )
     small = dataclasses.replace(linux, stack="kernel", axes=(AxisValue("size", "64 B"),))
     records += [
         record(
