@@ -19,7 +19,10 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
         OSError: The file cannot be read.
         ValueError: A line is none of a record; names file and line.
     """
-    text = path.read_text()
+    try:
+        text = path.read_text()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: no record, but {error!r}") from error
     return each_line(path, enumerate(text.splitlines(), 1), lambda line: dict(json.loads(line)))
 
 
@@ -38,6 +41,6 @@ def each_line(path: Path, lines: Iterable[tuple[int, Item]], make: Callable[[Ite
     for place, line in lines:
         try:
             made.append(make(line))
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
             raise ValueError(f"{path}, line {place}: no line of a record: {error!r}") from error
     return made
