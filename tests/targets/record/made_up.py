@@ -81,7 +81,7 @@ class Program:
         """Ask a socket that has nothing and does not block."""
         self.call("receive", socket=socket, asked=64, flags=0, errno="EAGAIN")
 
-    def wait(self, took_ms: float, timeout_ms: float, *ready: int, thread: int = 1) -> None:
+    def select(self, took_ms: float, timeout_ms: float, *ready: int, thread: int = 1) -> None:
         """Wait for sockets."""
         pairs = [[socket, 1] for socket in ready]
         timeout_ns = round(timeout_ms * NS_PER_MS)

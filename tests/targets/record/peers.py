@@ -13,7 +13,7 @@ from tests.patience import HANG_S
 
 REQUEST_BYTES, ANSWER_BYTES = 32, 8192
 MESSAGES, ROUNDS, CONNECTIONS = 60, 40, 4
-BULK_BYTES = 4 << 20
+BULK_BYTES = 2 << 20
 
 
 def receive(end: socket.socket, size: int) -> bytes:

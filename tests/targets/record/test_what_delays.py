@@ -44,7 +44,7 @@ def small_buffer_never_blocking(program: Program, *, repaired: bool) -> None:
     """Nothing is sent; each message is read until nothing is there."""
     program.connect()
     for _ in range(ROUNDS):
-        program.wait(0.5, -1, 1)
+        program.select(0.5, -1, 1)
         for size in [1000] if repaired else [256, 256, 256, 232]:
             program.receive(size, 2000 if repaired else 256)
         program.nothing_there()
@@ -67,9 +67,9 @@ def timeout(program: Program, *, repaired: bool) -> None:
     program.connect(2)
     for _ in range(ROUNDS):
         if repaired:
-            program.wait(5, 20, 1)
+            program.select(5, 20, 1)
         else:
-            program.wait(20.1, 20)
+            program.select(20.1, 20)
         program.receive(32, 64)
 
 
@@ -79,7 +79,7 @@ def one_thread(program: Program, *, repaired: bool) -> None:
         program.connect(socket)
     for _ in range(ROUNDS):
         if not repaired:
-            program.wait(0.1, -1, *sockets)
+            program.select(0.1, -1, *sockets)
         for socket in sockets:
             thread = 1 + socket if repaired else 1
             program.receive(32, 64, 6 if repaired else 0.005, socket, thread)
@@ -108,7 +108,7 @@ def late_behind_waits(program: Program, *, repaired: bool) -> None:
     program.connect()
     for _ in range(10 * ROUNDS):
         program.own(0.01 if repaired else 2)
-        program.wait(0.005, -1, 1)
+        program.select(0.005, -1, 1)
         program.receive(16384, 16384, took_ms=0.01)
 
 
@@ -232,8 +232,8 @@ def idle(program: Program) -> None:
     """Waits for the socket end without data, then with some."""
     program.connect()
     for _ in range(ROUNDS):
-        program.wait(20.1, 20)
-        program.wait(3, 20, 1)
+        program.select(20.1, 20)
+        program.select(3, 20, 1)
         program.receive(32, 64)
 
 
@@ -241,7 +241,7 @@ def quick_rounds(program: Program) -> None:
     for socket in (1, 2):
         program.connect(socket)
     for _ in range(ROUNDS):
-        program.wait(5, -1, 1, 2)
+        program.select(5, -1, 1, 2)
         for socket in (1, 2):
             program.receive(32, 64, socket=socket)
             program.send(32, socket)

@@ -26,7 +26,7 @@
 #include <time.h>
 
 enum { EXCHANGES = 24, ANSWERS = 200, ANSWER_BYTES = 8192, SMALL_BYTES = 512, LOOKUPS = 100, CONNECTIONS = 4, PAUSE_MS = 10 };
-enum { REQUEST_BYTES = 32, PIECE_BYTES = 16384, WORK_US = 2000 };
+enum { REQUEST_BYTES = 32, PIECE_BYTES = 16384, WORK_US = 2000, LATE_WORK_US = 6000 };
 
 static unsigned short port;
 static bool repaired;
@@ -169,9 +169,9 @@ static void receive_all(SOCKET sock, int size, int room)
 	}
 }
 
-static void work(void)
+static void work(unsigned int time_us)
 {
-	uint64_t end_us = now_us() + WORK_US;
+	uint64_t end_us = now_us() + time_us;
 
 	while (now_us() < end_us) {
 	}
@@ -242,7 +242,7 @@ static bool serve(SOCKET sock)
 
 	if (count <= 0)
 		return false;
-	work();
+	work(WORK_US);
 	send_all(sock, data, count);
 	return true;
 }
@@ -326,11 +326,11 @@ static void late(void)
 	while (recv(sock, data, sizeof(data), 0) > 0) {
 		pieces++;
 		if (!repaired)
-			work();
+			work(LATE_WORK_US);
 	}
 	end_socket(sock);
 	for (int i = 0; repaired && i < pieces; i++)
-		work();
+		work(LATE_WORK_US);
 }
 
 int main(int argc, char **argv)

@@ -18,7 +18,7 @@ from timed_calls import Socket, Timed, Trace
 from delays.finding import MOST, NS_PER_MS, REPEATS_MIN, Finding, is_worth, place_of, thread_of
 
 PAUSE_MIN_NS = NS_PER_MS // 2
-QUICK = 0.1
+QUICK = 0.25
 """Of the pause: a call that takes no more has not waited."""
 SAME = 0.25
 """By which asked times may differ from their median and still be of one pace."""
