@@ -21,6 +21,7 @@ PROGRAMS = (
     Path("targets", "windows", "src", "bw-accel.exe"),
     Path("targets", "windows", "src", "bw-watch.dll"),
     Path("tests", "targets", "windows", "watched.exe"),
+    Path("tests", "targets", "record", "delayed.exe"),
     Path("traffic-gen", "bw-traffic.exe"),
 )
 RECORD = "record.ndjson"

@@ -5,10 +5,10 @@ Each is a file that libbw-record.so has written of the same program, by the kern
 user-mode stack, or bw-accel --watch of two runs on Windows. For each socket, in the order in which they were
 made, the calls have to be the same: which, with which values, result and errno. What time decides is left
 out: how a stream is cut into pieces (its bytes are compared, and their sum where there is one), calls that
-would have blocked, and which of several sockets, or which way of a stream, a program served first. Of poll,
-select and epoll count the events that were ever told of a socket, and the order in which sockets were first
-ready. Ports that the system chose have a number of their own. A record that was broken off, or lacks calls,
-is not compared.
+would have blocked, times and sleeping, and which of several sockets, or which way of a stream, a program
+served first. Of poll, select and epoll count the events that were ever told of a socket, and the order in
+which sockets were first ready. Ports that the system chose have a number of their own. A record that was
+broken off, or lacks calls, is not compared.
 
 Prints a line for each difference; exit code 1 if there is one, 2 for a file that is no record.
 """
@@ -17,17 +17,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+import linux_record
 import windows_record
+from record_lines import each_line, lines_of
 
 Call = dict[str, Any]
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 TRANSFERS = ("send", "receive")
 WOULD_BLOCK = ("EAGAIN", "EINTR", "WSAEWOULDBLOCK", "WSAEINTR")
@@ -90,7 +90,7 @@ def read(path: Path) -> Record:
         OSError: The file cannot be read.
         ValueError: It is no record; names file and line.
     """
-    lines = _each(path, enumerate(path.read_text().splitlines(), 1), lambda line: dict(json.loads(line)))
+    lines = lines_of(path)
     if lines and windows_record.is_head(lines[0]):
         try:
             lines = list(windows_record.as_calls(lines))
@@ -100,23 +100,14 @@ def read(path: Path) -> Record:
     ports: dict[int, str] = {}
 
     def take(call: Call) -> None:
+        if not linux_record.is_compared(call):
+            return
         del call["thread"]
         _name_ports(call, ports)
         _add(record, call)
 
-    _each(path, enumerate(lines, 1), take)
+    each_line(path, enumerate(lines, 1), take)
     return record
-
-
-def _each(path: Path, lines: Iterable[tuple[int, Item]], make: Callable[[Item], Result]) -> list[Result]:
-    """Do it with each line; what cannot be done is the line's fault."""
-    made: list[Result] = []
-    for place, line in lines:
-        try:
-            made.append(make(line))
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-            raise ValueError(f"{path}, line {place}: no line of a record: {error!r}") from error
-    return made
 
 
 def _add(record: Record, call: Call) -> None:

@@ -40,7 +40,7 @@ def as_calls(lines: Sequence[Mapping[str, Any]]) -> Iterator[Call]:
         ValueError: The record is of another version, was broken off, or calls are missing.
         KeyError: A line lacks a field.
     """
-    _check_head(lines[0], len(lines) - 1)
+    check_head(lines[0], len(lines) - 1)
     calls = [line for line in lines[1:] if "note" not in line and line["call"] not in LEFT_OUT]
     at_once = {_operation(call) for call in calls if call["function"] != "completion" and "result" in call}
     sockets: dict[tuple[int, int], int] = {}
@@ -55,7 +55,17 @@ def as_calls(lines: Sequence[Mapping[str, Any]]) -> Iterator[Call]:
         yield _translated(call, sockets, totals)
 
 
-def _check_head(head: Mapping[str, Any], count: int) -> None:
+def check_head(head: Mapping[str, Any], count: int) -> None:
+    """Refuse a record that is not whole.
+
+    Args:
+        head: Its first line.
+        count: Of the lines that follow.
+
+    Raises:
+        ValueError: The record is of another version, was broken off, or calls are missing.
+        KeyError: The line lacks a field.
+    """
     if head["version"] != VERSION:
         raise ValueError(f"version {head['version']!r} of a record; allowed: {VERSION}")
     if head["state"] != "complete":
