@@ -7,7 +7,7 @@ BenchError where a machine of it does not do what it should.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -129,6 +129,10 @@ class VirtualBench(Protocol):
 
     def target_account(self) -> Path | None:
         """Return the file of what targets that share this machine's CPUs run there; None: there are none."""
+        ...
+
+    def count_with_targets(self, names: Collection[str]) -> None:
+        """Let what runs now on nodes that share this machine's CPUs count with what targets run there."""
         ...
 
     def timecard_page(self, node_name: str) -> Path | None:

@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container
+from collections.abc import Collection, Container
 from pathlib import Path
 from typing import Any
 
-from hw.bench import BenchSpec, TargetSpec
+from hw.bench import BenchSpec, NodeKind, TargetSpec
 from hw.drivers import virtual_guest, virtual_windows
 from hw.drivers.labgrid_api import power_driver
 from hw.drivers.namespace_machine import NamespaceMachine
 from hw.errors import CapabilityError
 from hw.virtual import accel, cpu_account
-from hw.virtual.bench_network import port_of
+from hw.virtual.bench_network import namespace_of, port_of
 from hw.virtual.qemu import ThreadPlacement
 
 
@@ -80,6 +80,15 @@ class LocalVirtualBench:
         resources = (self._environment.get_target(name).resources for name in self._bench.labgrid_targets)
         is_shared = any(isinstance(each, NamespaceMachine) for own in resources for each in own)
         return cpu_account.usage_file() if is_shared else None
+
+    def count_with_targets(self, names: Collection[str]) -> None:
+        """Let what runs now on nodes that share this machine's CPUs count with what targets run there.
+
+        Raises as `target_account`.
+        """
+        shared = [name for name in names if self._bench.nodes[name].kind is NodeKind.NAMESPACE]
+        if self.target_account() is not None:
+            cpu_account.count([namespace_of(self._bench.name, name) for name in shared])
 
     def pause(self, name: str, duration_s: float) -> None:
         """Stop a guest, with all its clocks, for so long; return when it goes on.

@@ -8,11 +8,14 @@ a group has run on each CPU, in ns (`cpuacct`). The group is one for all benches
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from hw.errors import BenchError, CapabilityError
 from hw.virtual import network
 
+NAMESPACES = Path("/run/netns")
 MOUNTS = Path("/proc/self/mounts")
 OWN_MOUNT = Path("/run/benchwright/cpuacct")
 """Where a machine that has version 2 of control groups alone, which counts no single CPU, gets `cpuacct`."""
@@ -35,6 +38,17 @@ def usage_file() -> Path:
         CapabilityError: This machine's kernel keeps no such account.
     """
     return Path(f"/proc/{os.getpid()}/root{_folder()}/cpuacct.usage_percpu")
+
+
+def count(namespaces: Collection[str]) -> None:
+    """Count all processes that run in namespaces now, too, until each ends; raises as `usage_file`."""
+    wanted = {(place.st_dev, place.st_ino) for name in namespaces for place in [(NAMESPACES / name).stat()]}
+    entrance = _folder() / "cgroup.procs"
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            place = (process / "ns" / "net").stat()
+            if (place.st_dev, place.st_ino) in wanted:
+                entrance.write_text(process.name)
 
 
 def _folder() -> Path:
