@@ -7,7 +7,7 @@ BenchError where a machine of it does not do what it should.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -131,8 +131,8 @@ class VirtualBench(Protocol):
         """Return the file of what targets that share this machine's CPUs run there; None: there are none."""
         ...
 
-    def count_with_targets(self, names: Collection[str]) -> None:
-        """Let what runs now on nodes that share this machine's CPUs count with what targets run there."""
+    def cpu_accounts(self, parts: Mapping[str, Collection[str]]) -> dict[str, Path]:
+        """Count what runs now on nodes with what targets run on the CPUs of this machine, by parts."""
         ...
 
     def timecard_page(self, node_name: str) -> Path | None:

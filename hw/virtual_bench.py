@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +81,35 @@ class LocalVirtualBench:
         is_shared = any(isinstance(each, NamespaceMachine) for own in resources for each in own)
         return cpu_account.usage_file() if is_shared else None
 
-    def count_with_targets(self, names: Collection[str]) -> None:
-        """Let what runs now on nodes that share this machine's CPUs count with what targets run there.
+    def cpu_accounts(self, parts: Mapping[str, Collection[str]]) -> dict[str, Path]:
+        """Count what runs now on nodes that share this machine's CPUs with what targets run there, by parts.
 
-        Raises as `target_account`.
+        Args:
+            parts: Nodes by the name of a part.
+
+        Returns:
+            Of each part the file of what it has run so far, in ns; none where no target shares the CPUs, or a
+            node is another machine.
+
+        Raises:
+            CapabilityError: This machine's kernel keeps no such account.
         """
-        shared = [name for name in names if self._bench.nodes[name].kind is NodeKind.NAMESPACE]
-        if self.target_account() is not None:
-            cpu_account.count([namespace_of(self._bench.name, name) for name in shared])
+        if self.target_account() is None:
+            return {}
+        namespaces = {part: [self._namespace(name) for name in names] for part, names in parts.items()}
+        if any("" in each for each in namespaces.values()):
+            return {}
+        return {part: cpu_account.count(part, each) for part, each in namespaces.items()}
+
+    def _namespace(self, name: str) -> str:
+        """Return the network namespace that a node is; empty: it is none."""
+        if self._bench.nodes[name].kind is NodeKind.NAMESPACE:
+            return namespace_of(self._bench.name, name)
+        if name not in self._bench.labgrid_targets:
+            return ""
+        resources = self._environment.get_target(name).resources
+        machines = [each for each in resources if isinstance(each, NamespaceMachine)]
+        return machines[0].own_namespace if machines else ""
 
     def pause(self, name: str, duration_s: float) -> None:
         """Stop a guest, with all its clocks, for so long; return when it goes on.

@@ -40,22 +40,35 @@ def usage_file() -> Path:
     return Path(f"/proc/{os.getpid()}/root{_folder()}/cpuacct.usage_percpu")
 
 
-def count(namespaces: Collection[str]) -> None:
-    """Count all processes that run in namespaces now, too, until each ends; raises as `usage_file`."""
+def count(part: str, namespaces: Collection[str]) -> Path:
+    """Count all processes that run in namespaces now, and what they start, as a part of the group.
+
+    Args:
+        part: Its name; the group's own account has what its parts have.
+        namespaces: Names of network namespaces of this machine.
+
+    Returns:
+        The file of what the part has run so far, in ns.
+
+    Raises:
+        CapabilityError: This machine's kernel keeps no such account.
+    """
+    folder = _folder(part)
     wanted = {(place.st_dev, place.st_ino) for name in namespaces for place in [(NAMESPACES / name).stat()]}
-    entrance = _folder() / "cgroup.procs"
+    entrance = folder / "cgroup.procs"
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended meanwhile
             place = (process / "ns" / "net").stat()
             if (place.st_dev, place.st_ino) in wanted:
                 entrance.write_text(process.name)
+    return folder / "cpuacct.usage"
 
 
-def _folder() -> Path:
-    """Return the group's folder, made where it is not there yet, as after each start of this machine."""
-    folder = _mount() / GROUP
+def _folder(part: str = "") -> Path:
+    """Return the folder of the group or a part of it, made where it is not there, as after each boot."""
+    folder = _mount() / GROUP / part
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _no_account(error) from error
     return folder

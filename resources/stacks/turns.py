@@ -41,6 +41,7 @@ from resources.daq_replay.replay import LEADS_S, Progress, Replay
 from resources.network_stack import BOTH, NetworkStack, interface_on
 from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.stacks.conditions import condition_on
+from resources.stacks.ends_cpu import OTHER_ENDS, TARGET_END, EndsCpu
 from resources.stacks.messages import type_messages, types_of
 from resources.stacks.settings import StackTimes
 from resources.tools.experiment import Experiment
@@ -163,8 +164,7 @@ class TurnMaker:
         replay.log_messages = replay.watch_emulator = True
         replay.clock_lines = lines
         replay.leads_s = min(LEADS_S[0], max(LEAD_S, LEAD_MORE * self._starting_s.get(name, 0.0))), *LEADS_S
-        # Both ends are what is compared: nothing that producers run is time that the machine took.
-        replay.when_ready = lambda: self.bench.virtual.count_with_targets(self._nodes())
+        cpu = EndsCpu(self.bench, self.target.node, self._nodes(), replay)
         try:
             lasts_s = math.ceil(what.settings.total_ms / 1000 + TURN_MAX_S)
             with (
@@ -183,7 +183,10 @@ class TurnMaker:
             return
         file = write_messages(self.folder, f"{label}.csv", messages).name
         lost = {kind: each.lost for kind, each in messages.items()}
-        self._turns.append(KeptTurn(round_, condition, name, file, lost))
+        used_ns = cpu.used_ns
+        self._turns.append(
+            KeptTurn(round_, condition, name, file, lost, used_ns.get(TARGET_END), used_ns.get(OTHER_ENDS))
+        )
 
     def _keep(self, what: AskedTurns) -> StackTurns:
         """Write what is known so far, and return it."""

@@ -61,8 +61,10 @@ class Machine:
         self.refused: set[str] = set()
         self.broken: set[int] = set()
         self.said: list[str] = []
+        self.counts = True
+        self.folder = folder
         bench: Any = FakeBench(SPEC, answer=_answer)
-        bench.virtual = SimpleNamespace(count_with_targets=_nothing)
+        bench.virtual = SimpleNamespace(cpu_accounts=self._accounts)
         self.maker = TurnMaker(cast("OpenBench", bench), TARGET, folder, self.said.append)
         monkeypatch.setattr(turns, "network_stack_on", self._on)
         monkeypatch.setattr(turns, "Replay", self._replay)
@@ -81,6 +83,10 @@ class Machine:
         self.on.append(stack.name)
         yield from self._until_off()
 
+    def _accounts(self, parts: dict[str, list[str]]) -> dict[str, Path]:
+        assert parts == {"target-end": ["linux"], "other-ends": ["p01"]}
+        return {end: self.folder / end for end in parts} if self.counts else {}
+
     def _until_off(self) -> Generator[None, None, None]:
         try:
             yield
@@ -90,13 +96,24 @@ class Machine:
     def _replay(
         self, _bench: object, _target: object, _pattern: object, _how: object, folder: Path, _say: object
     ):
-        return SimpleNamespace(starting_s=0.0, run=lambda: self._run(folder))
+        replay = SimpleNamespace(starting_s=0.0, sleep=self._pass)
+        replay.run = lambda: self._run(folder, replay)
+        return replay
 
-    def _run(self, folder: Path) -> Any:
+    def _pass(self, counting_s: float) -> None:
+        """Let the ends use 2 and 3 ns a second, on what they have used so far."""
+        for end, ns in (("target-end", 2), ("other-ends", 3)):
+            (self.folder / end).write_text(f"{1000 + round(ns * counting_s)}\n")
+
+    def _run(self, folder: Path, replay: Any) -> Any:
         number = int(folder.name.removeprefix("turn-"))
         [stack] = self.on
         self.replayed.append((stack, number))
         write_replay(folder, lost={13: 1} if stack == "user" else {})
+        for end in ("target-end", "other-ends"):
+            (self.folder / end).write_text("1000\n")
+        replay.when_ready()
+        replay.during(4.0)
         if number in self.broken:
             raise MeasurementError("the tool came to no result")
         return SimpleNamespace(faults=[])
@@ -116,8 +133,15 @@ def test_turns_are_made_in_the_order_that_the_seed_draws(machine: Machine, tmp_p
     assert facts == kept
     assert (facts.seed, [each.both_ends for each in facts.stacks]) == (11, [False, True])
     assert [each.driver for each in facts.stacks] == ["", "AF_XDP"]
+    assert {(turn.target_cpu_ns, turn.others_cpu_ns) for turn in loaded} == {(8, 12)}
     lost = {(turn.stack, turn.messages["type 3"].lost) for turn in loaded}
     assert lost == {("kernel", 0), ("user", 1)}
+
+
+def test_where_the_ends_are_machines_of_their_own_no_cpu_time_is_told(machine: Machine) -> None:
+    machine.counts = False
+    kept = machine.maker.run(ASKED)
+    assert {(turn.target_cpu_ns, turn.others_cpu_ns) for turn in kept.turns} == {(None, None)}
 
 
 def test_a_turn_without_a_result_is_missing_and_its_stack_goes_on(machine: Machine, tmp_path: Path) -> None:
