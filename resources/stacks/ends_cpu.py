@@ -2,7 +2,7 @@
 """CPU time of both ends while the messages of a replay count, where all of them share this machine.
 
 The kernel's own account of the processes of each end: programs, services of a stack, and what the kernel does
-in their name. What it does in interrupts while a CPU is idle is charged to nobody.
+in their name. What it does in interrupts while a CPU is idle, or in threads of its own, is charged to nobody.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from resources.daq_replay.plan import ReplaySettings
 from resources.daq_replay.replay import LEADS_S, Progress, Replay
 from resources.network_stack import BOTH, NetworkStack, interface_on
 from resources.network_stack_ends import network_stack_on, stack_interfaces
-from resources.stacks.conditions import condition_on
+from resources.stacks.conditions import IDLE, condition_on
 from resources.stacks.ends_cpu import OTHER_ENDS, TARGET_END, EndsCpu
 from resources.stacks.messages import type_messages, types_of
 from resources.stacks.settings import StackTimes
@@ -184,9 +184,8 @@ class TurnMaker:
         file = write_messages(self.folder, f"{label}.csv", messages).name
         lost = {kind: each.lost for kind, each in messages.items()}
         used_ns = cpu.used_ns
-        self._turns.append(
-            KeptTurn(round_, condition, name, file, lost, used_ns.get(TARGET_END), used_ns.get(OTHER_ENDS))
-        )
+        target_ns = used_ns.get(TARGET_END) if condition == IDLE else None  # a load has its share in it
+        self._turns.append(KeptTurn(round_, condition, name, file, lost, target_ns, used_ns.get(OTHER_ENDS)))
 
     def _keep(self, what: AskedTurns) -> StackTurns:
         """Write what is known so far, and return it."""

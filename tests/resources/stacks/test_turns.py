@@ -138,6 +138,24 @@ def test_turns_are_made_in_the_order_that_the_seed_draws(machine: Machine, tmp_p
     assert lost == {("kernel", 0), ("user", 1)}
 
 
+def test_beside_a_load_the_targets_cpu_time_is_not_told(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+
+    @contextmanager
+    def condition_on(condition: str, *_: object) -> Generator[None, None, None]:
+        loaded.append(condition)
+        yield
+
+    monkeypatch.setattr(turns, "condition_on", condition_on)
+    times = replace(TIMES, conditions=("idle", "loaded"))
+    kept = machine.maker.run(replace(ASKED, times=times))
+    assert [each.condition for each in kept.turns] == loaded
+    told = {(each.condition, each.target_cpu_ns, each.others_cpu_ns) for each in kept.turns}
+    assert told == {("idle", 8, 12), ("loaded", None, 12)}
+
+
 def test_where_the_ends_are_machines_of_their_own_no_cpu_time_is_told(machine: Machine) -> None:
     machine.counts = False
     kept = machine.maker.run(ASKED)
