@@ -7,7 +7,7 @@ BenchError where a machine of it does not do what it should.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -134,6 +134,10 @@ class VirtualBench(Protocol):
 
     def machine_use(self) -> MachineUse | None:
         """Return what has run on this machine so far; None: the target is a real one, or nobody knows."""
+        ...
+
+    def cpu_accounts(self, parts: Mapping[str, Collection[str]]) -> dict[str, Path]:
+        """Count what runs now on nodes with what targets run on the CPUs of this machine, by parts."""
         ...
 
     def timecard_page(self, node_name: str) -> Path | None:

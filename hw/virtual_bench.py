@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container
+from collections.abc import Collection, Container, Mapping
 from pathlib import Path
 from typing import Any
 
-from hw.bench import BenchSpec, TargetSpec
+from hw.bench import BenchSpec, NodeKind, TargetSpec
 from hw.drivers import virtual_guest, virtual_windows
 from hw.drivers.labgrid_api import power_driver
 from hw.drivers.namespace_machine import NamespaceMachine
 from hw.errors import CapabilityError
 from hw.virtual import accel, cpu_account
-from hw.virtual.bench_network import port_of
+from hw.virtual.bench_network import namespace_of, port_of
 from hw.virtual.machine_use import MachineUse, machine_use
 from hw.virtual.qemu import ThreadPlacement
 
@@ -85,6 +85,36 @@ class LocalVirtualBench:
     def machine_use(self) -> MachineUse | None:
         """Return what has run on this machine so far; None: the target is a real one, or nobody knows."""
         return machine_use() if self._bench.simulated else None
+
+    def cpu_accounts(self, parts: Mapping[str, Collection[str]]) -> dict[str, Path]:
+        """Count what runs now on nodes that share this machine's CPUs with what targets run there, by parts.
+
+        Args:
+            parts: Nodes by the name of a part.
+
+        Returns:
+            Of each part the file of what it has run so far, in ns; none where no target shares the CPUs, or a
+            node is another machine.
+
+        Raises:
+            CapabilityError: This machine's kernel keeps no such account.
+        """
+        if self.target_account() is None:
+            return {}
+        namespaces = {part: [self._namespace(name) for name in names] for part, names in parts.items()}
+        if any("" in each for each in namespaces.values()):
+            return {}
+        return {part: cpu_account.count(part, each) for part, each in namespaces.items()}
+
+    def _namespace(self, name: str) -> str:
+        """Return the network namespace that a node is; empty: it is none."""
+        if self._bench.nodes[name].kind is NodeKind.NAMESPACE:
+            return namespace_of(self._bench.name, name)
+        if name not in self._bench.labgrid_targets:
+            return ""
+        resources = self._environment.get_target(name).resources
+        machines = [each for each in resources if isinstance(each, NamespaceMachine)]
+        return machines[0].own_namespace if machines else ""
 
     def pause(self, name: str, duration_s: float) -> None:
         """Stop a guest, with all its clocks, for so long; return when it goes on.

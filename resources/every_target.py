@@ -34,7 +34,8 @@ it, and its page lists it (reports/run/left_out.py).
 
 Network stacks of the run are named as `stacks=kernel,other`. A suite that uses one says so by its metadata
 `Network Stack`; it is run with each, of several in a copy that bears the stack's name, below the suite's own
-name, with `${STACK}` set. All other suites run once a target.
+name, with `${STACK}` set. One that compares them by itself says so by its metadata `Compared Stacks`; it
+has all of them in `${COMPARED_STACKS}`. All other suites run once a target.
 
 A variable of the command line (`--variable TARGET:…`) goes before all of these, for every target.
 """
@@ -69,6 +70,8 @@ PROFILE = "profile="
 NETWORK_STACKS = "stacks="
 NETWORK_STACK = "Network Stack"
 """Metadata of a suite that uses one."""
+COMPARED_STACKS = "Compared Stacks"
+"""Metadata of a suite that compares several by itself."""
 NEEDS = "Needs"
 """Metadata of a suite: what it needs of a target, with commas between."""
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
@@ -398,9 +401,11 @@ def _replace_by(suite: Any, copies: Iterable[Any]) -> None:
 
 
 def _set_stacks(suite: Any, stacks: Sequence[str]) -> None:
-    """Set the network stack in the suites that use one; of several each gets a copy."""
+    """Set the network stack in the suites that use one; of several each gets a copy, or one compares them."""
     for child in suite.suites:
         _set_stacks(child, stacks)
+    if suite.tests and COMPARED_STACKS in suite.metadata and stacks:
+        set_variables(suite, {"COMPARED_STACKS": " ".join(stacks)})
     if not suite.tests or NETWORK_STACK not in suite.metadata or not stacks:
         return
     copies = [suite] if len(stacks) == 1 else [suite.deepcopy(name=stack) for stack in stacks]

@@ -11,6 +11,8 @@
     message_receive_arguments = "--busy-poll-us 50"  # of bw-rtdip besides, where it receives; left out: none
 
     preload = "libuser.so"                     # libraries that are loaded into bw-traffic; left out: none
+    needs_root = true                          # an administrator has to put it on; left out: false
+    driver = "AF_XDP"                          # what it needs in the kernel; left out: nothing
 
     [environment]                              # of bw-traffic; left out: as it is there
     USER_SOCKET = "$folder/user.sock"
@@ -150,6 +152,8 @@ class NetworkStack:
     receive_arguments: tuple[str, ...] = ()
     message_arguments: tuple[str, ...] = ()
     message_receive_arguments: tuple[str, ...] = ()
+    needs_root: bool = False
+    driver: str = ""
 
     def folder_on(self, node_name: str) -> str:
         """Return the stack's folder on a node: nodes that are namespaces share the machine's file system."""
@@ -297,6 +301,8 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
         endpoints=table.text("endpoints", TARGET, choices=(TARGET, BOTH)),
         service=_service(table.child("service", optional=True)),
         proof=_proof(table.child("proof", optional=True)),
+        needs_root=table.boolean("needs_root", False),
+        driver=table.text_that_says("driver") if table.has("driver") else "",
     )
     table.finish()
     if PRELOAD in stack.environment:

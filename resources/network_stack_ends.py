@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -61,11 +62,15 @@ def network_stack_on(
         BenchError: It cannot be put on, or taken off again.
     """
     with ExitStack() as on:
+        services: list[_Service] = []
         for node_name, named in interfaces.items():
             interface = named or interface_on(bench, node_name)
             if node_name == under_test:
                 on.enter_context(_install(stack, bench.node(node_name), interface, folder))
-            on.enter_context(_service(stack, bench, node_name, interface, folder))
+            if stack.service is not None:
+                services.append(on.enter_context(_service(stack, bench, node_name, interface, folder)))
+        for service in services:  # all begin at the same time
+            _wait_ready(stack, service)
         yield
 
 
@@ -106,14 +111,21 @@ def _call(stack: NetworkStack, node: Node, interface: str, verb: str) -> str:
     return done.stdout
 
 
+@dataclass
+class _Service:
+    """A service that was started on a node; that it ended before it was ready is no death."""
+
+    node: Node
+    job: Job
+    is_ready: bool = False
+
+
 @contextmanager
 def _service(
     stack: NetworkStack, bench: Nodes, node_name: str, interface: str, folder: Path
-) -> Generator[None, None, None]:
+) -> Generator[_Service, None, None]:
     service = stack.service
-    if service is None:
-        yield
-        return
+    assert service is not None
     node = bench.node(node_name)
     there = stack.folder_on(node_name)
     node.run(["mkdir", "-p", there])
@@ -122,26 +134,26 @@ def _service(
     argv = [bench.tool(node_name, service.tool), *stack.words(service.arguments, node_name, interface)]
     folder.mkdir(parents=True, exist_ok=True)
     stem = folder / f"{node_name}-{service.tool}"
-    job = node.start(argv, stem)
+    started = _Service(node, node.start(argv, stem))
     died = None
     try:
-        _wait_ready(stack, job, node_name)
         is_abandoned = False
         try:
-            yield
+            yield started
         except (
             GeneratorExit
         ):  # as by a run that was killed: the next one ends what is left, and that is no death
             is_abandoned = True
             raise
         finally:
-            died = _exit_code(job) if node.powered and not is_abandoned else None
+            may_die = started.is_ready and node.powered and not is_abandoned
+            died = _exit_code(started.job) if may_die else None
     finally:
         if node.powered:
-            job.stop()
-            job.wait(END_S)
+            started.job.stop()
+            started.job.wait(END_S)
         if died is not None:
-            job.fetch()
+            started.job.fetch()
             raise BenchError(
                 f"network stack {stack.name}: {node_name}: its service {service.tool} died, exit code {died}:"
                 f" what was refused or lost since is its fault; read its log, {stem.name}.err, and run again"
@@ -156,14 +168,15 @@ def _exit_code(job: Job) -> int | None:
         return None
 
 
-def _wait_ready(stack: NetworkStack, job: Job, node_name: str) -> None:
+def _wait_ready(stack: NetworkStack, service: _Service) -> None:
     try:
-        job.wait_ready()
+        service.job.wait_ready()
     except BenchError as error:
-        job.stop()
-        if job.wait(END_S) == EXIT_MISSING:
-            raise CapabilityError(f"network stack {stack.name}: {node_name}: {error}") from error
+        service.job.stop()
+        if service.job.wait(END_S) == EXIT_MISSING:
+            raise CapabilityError(f"network stack {stack.name}: {service.node.name}: {error}") from error
         raise
+    service.is_ready = True
 
 
 def counters(stack: NetworkStack, bench: Nodes, node_name: str) -> StackEnd:

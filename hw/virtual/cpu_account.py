@@ -10,7 +10,7 @@ open.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathlib import Path
 from hw.errors import BenchError, CapabilityError
 from hw.virtual import network
 
+NAMESPACES = Path("/run/netns")
 MOUNTS = Path("/proc/self/mounts")
 OWN_MOUNT = Path("/run/benchwright/cpuacct")
 """Where a machine that has version 2 of control groups alone, which counts no single CPU, gets `cpuacct`."""
@@ -113,11 +114,35 @@ def usage_file() -> Path:
     return Path(f"/proc/{os.getpid()}/root{_folder()}/cpuacct.usage_percpu")
 
 
-def _folder() -> Path:
-    """Return the group's folder, made where it is not there yet, as after each start of this machine."""
-    folder = _mount() / GROUP
+def count(part: str, namespaces: Collection[str]) -> Path:
+    """Count all processes that run in namespaces now, and what they start, as a part of the group.
+
+    Args:
+        part: Its name; the group's own account has what its parts have.
+        namespaces: Names of network namespaces of this machine.
+
+    Returns:
+        The file of what the part has run so far, in ns.
+
+    Raises:
+        CapabilityError: This machine's kernel keeps no such account.
+    """
+    folder = _folder(part)
+    wanted = {(place.st_dev, place.st_ino) for name in namespaces for place in [(NAMESPACES / name).stat()]}
+    entrance = folder / "cgroup.procs"
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            place = (process / "ns" / "net").stat()
+            if (place.st_dev, place.st_ino) in wanted:
+                entrance.write_text(process.name)
+    return folder / "cpuacct.usage"
+
+
+def _folder(part: str = "") -> Path:
+    """Return the folder of the group or a part of it, made where it is not there, as after each boot."""
+    folder = _mount() / GROUP / part
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _no_account(error) from error
     return folder

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hw.bench import BenchSpec, TargetSpec
 from hw.errors import BenchError, MeasurementError
 from hw.open_bench import Nodes
 from hw.protocols import Job
-from resources.tools.experiment import last_result
+from resources.tools.experiment import Experiment, last_result
 
 INTERVAL_MS = 100
+CLOCK_MEASURING_MS = 2500
 PPB = 1_000_000_000
 """Parts per billion in one."""
 
@@ -129,3 +131,19 @@ def measure_clock_lines(
             bound_ns=int(result["bound_ns"]),
         )
     return lines
+
+
+def clocks_of(spec: BenchSpec, target: TargetSpec, nodes: Iterable[str], more: str = "") -> list[str]:
+    """Return the clocks of a bench that stamp in a replay: the target's, other nodes', one more."""
+    wanted = {*(spec.nodes[node].clock for node in nodes), spec.nodes[target.node].clock, more}
+    return sorted(wanted.intersection(spec.clocks))
+
+
+def served_clock_lines(
+    experiment: Experiment, names: Sequence[str], life_ms: int, folder: Path
+) -> dict[str, ClockLine]:
+    """Let responders run in an experiment, and measure their clocks; raises as `measure_clock_lines`."""
+    bench = experiment.bench
+    for job in serve_clocks(bench, dict.fromkeys([*names, bench.spec.reference_clock]), life_ms, folder):
+        experiment.add(job)
+    return measure_clock_lines(bench, names, CLOCK_MEASURING_MS, folder / "before")

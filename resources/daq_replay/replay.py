@@ -24,7 +24,13 @@ from reports.daq_replay.emulation import TARGET_WITNESS
 from reports.daq_replay.kernel_moments import KERNEL_RING
 from reports.daq_replay.stack_proof import DELIVERED, StackEnd, StackProof
 from reports.tools.answers import witness_result
-from resources.clock_sync.lines import ClockLine, measure_clock_lines, serve_clocks
+from resources.clock_sync.lines import (
+    CLOCK_MEASURING_MS,
+    ClockLine,
+    clocks_of,
+    measure_clock_lines,
+    served_clock_lines,
+)
 from resources.clock_sync.tai_utc import common_tai_utc_s
 from resources.daq_replay.machine_use import keep_machine_use
 from resources.daq_replay.pattern import Pattern
@@ -40,7 +46,6 @@ from resources.tools.witness import start_target_witness, start_witness
 
 Progress = Callable[[str], None]
 
-CLOCK_MEASURING_MS = 2500
 LEADS_S = (3.0, 6.0, 12.0)
 """From making the plan to slot 0: when a tool is not ready by then, all start again with the next one."""
 MUCH_TAKEN = 0.01
@@ -121,6 +126,14 @@ class Replay:
         """Let the witness watch what emulates the target, where something does, and write a series."""
         self.stack: tuple[str, NetworkStack] | None = None
         """A node, and the network stack that its programs use; None: everybody takes the system's own."""
+        self.clock_lines: Mapping[str, ClockLine] | None = None
+        """Lines that who asks has measured, and whose responders it lets run; None: the replay does both."""
+        self.leads_s: Sequence[float] = LEADS_S
+        """Of the starts of its tools, as LEADS_S."""
+        self.starting_s = 0.0
+        """What its tools took to be ready, from their plan on."""
+        self.when_ready: Callable[[], None] | None = None
+        """Called once when all tools are ready, before slot 0."""
         self.during: Callable[[float], None] | None = None
         """Called once when counting begins, with the seconds until it ends: a test may disturb the bench."""
 
@@ -146,24 +159,21 @@ class Replay:
         self.bench.power_on([self.target.node, *nodes])
         agreed_s = common_tai_utc_s(self.bench, [self.target.node, *nodes], self.folder)
         self.settings = replace(self.settings, tai_utc_s=agreed_s)
-        clocks = sorted({spec.nodes[node].clock for node in nodes})
-        own_clock = spec.nodes[self.target.node].clock
-        wanted = {*clocks, own_clock, self.settings.synchronised_to}
-        measured: list[str] = sorted(wanted.intersection(spec.clocks))
+        measured = clocks_of(spec, self.target, nodes, self.settings.synchronised_to)
         with Experiment(self.bench) as experiment, ExitStack() as stack:
-            life_ms = self.settings.total_ms + 2 * CLOCK_MEASURING_MS + 60_000
-            for job in serve_clocks(
-                self.bench, dict.fromkeys([*measured, spec.reference_clock]), life_ms, self.folder
-            ):
-                experiment.add(job)
-            self.progress(f"measuring {len(measured)} clocks by two-way time transfer")
-            before = measure_clock_lines(self.bench, measured, CLOCK_MEASURING_MS, self.folder / "before")
-            self._require_capable(before, own_clock)
+            before = self.clock_lines
+            if before is None:
+                life_ms = self.settings.total_ms + 2 * CLOCK_MEASURING_MS + 60_000
+                self.progress(f"measuring {len(measured)} clocks by two-way time transfer")
+                before = served_clock_lines(experiment, measured, life_ms, self.folder)
+            self._require_capable(before, spec.nodes[self.target.node].clock)
             experiment.keep(self._fetch_recv_files)
             counted = self._count(nodes)
             recorder = stack.enter_context(self._kernel_recorded())
             started = self._start_in_time(experiment, before, nodes, numbers)
             self._keep_stack_used()
+            if self.when_ready is not None:
+                self.when_ready()
             self._measuring = (self.target.node, *nodes)
             use = self.bench.virtual.machine_use()
             self._wait_in_silence(started.start_ns)
@@ -237,7 +247,7 @@ class Replay:
             BenchError: This machine is too slow for the longest lead, too; or a tool failed before slot 0.
         """
         late = ""
-        for lead_s in LEADS_S:
+        for lead_s in self.leads_s:
             start_ns = _reference_now_ns(self.settings.tai_utc_s) + round(lead_s * 1e9)
             plans = self._plans(lines, numbers, start_ns)
             with Experiment(self.bench) as attempt:
@@ -251,6 +261,7 @@ class Replay:
                     late_ms = self._late_ms(start_ns)
                     if late_ms <= 0:
                         experiment.take_over(attempt)
+                        self.starting_s = lead_s + late_ms / 1000
                         return started
                     late = f"the tools were ready {late_ms:.0f} ms after slot 0"
             self.progress(f"{late}: starting them once more")
@@ -418,7 +429,7 @@ class Replay:
         silence(self.bench, end_s, self._measuring)
 
     def _collect(
-        self, experiment: Experiment, started: _Programs, before: dict[str, ClockLine]
+        self, experiment: Experiment, started: _Programs, before: Mapping[str, ClockLine]
     ) -> ReplayAnswers:
         """Save all raw data first; complain afterwards."""
         problems: list[BenchwrightError] = []
@@ -467,7 +478,7 @@ class Replay:
         return ReplayAnswers(
             folder=self.folder,
             recv=recv,
-            lines_before=before,
+            lines_before=dict(before),
             lines_after={},
             captures=[capture_file(self.folder, interface) for interface in self.capture_interfaces],
             faults=[*faults, *(str(problem) for problem in problems)],

@@ -21,6 +21,7 @@ ARGUMENTS_OF_LIBRARIES = {
     "RealtimeEthernetLibrary": "::requirements.toml",
     "RtBaselineLibrary": "::requirements.toml",
     "SoftwareLatencyLibrary": "::requirements.toml",
+    "StacksLibrary": "::requirements.toml::pattern.toml",
     "ClockSyncLibrary": "::requirements.toml",
     "ControlLoopsCameraLibrary": "::requirements.toml",
     "ControlLoopsLibrary": "::requirements.toml",

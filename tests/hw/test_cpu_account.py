@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,35 @@ def test_what_runs_inside_is_counted(tmp_path: Path) -> None:
     )
     assert f"/{cpu_account.GROUP}" in done.stdout.splitlines()
     assert sum(map(int, cpu_account.usage_file().read_text().split())) > 0
+
+
+@pytest.mark.simulated
+def test_what_runs_in_a_namespace_counts_from_then_on_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cpu_account, "GROUP", f"{cpu_account.GROUP}-test-{os.getpid()}")
+    namespace = f"bw-account-{os.getpid()}"
+    group = cpu_account.usage_file().parent
+    with ExitStack() as undo:
+        subprocess.run(["ip", "netns", "add", namespace], check=True, timeout=HANG_S)
+        undo.callback(subprocess.run, ["ip", "netns", "del", namespace], check=True, timeout=HANG_S)
+        undo.callback(lambda: [each.rmdir() for each in (group / "end", group)])
+        says = ["sh", "-c", "echo there; read end"]
+        for argv in (["ip", "netns", "exec", namespace, *says], says):
+            process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            undo.enter_context(process)
+            undo.callback(process.kill)
+            assert process.stdout is not None
+            process.stdout.readline()
+            groups = Path(f"/proc/{process.pid}/cgroup")
+            assert cpu_account.GROUP not in groups.read_text()
+            account = cpu_account.count("end", [namespace])
+            assert (f"{cpu_account.GROUP}/end" in groups.read_text()) == (argv is not says)
+            assert process.stdin is not None
+            process.stdin.write(b"on\n")
+            process.stdin.close()
+            process.wait(HANG_S)
+            assert 0 < int(account.read_text()) <= int((group / "cpuacct.usage").read_text())
 
 
 @pytest.mark.simulated

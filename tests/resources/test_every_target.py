@@ -143,6 +143,19 @@ def test_a_suite_that_uses_a_network_stack_runs_once_with_each(stacks: Path) -> 
     assert used == [None, "kernel", "user"] * 2
 
 
+def test_a_suite_that_compares_network_stacks_gets_all_of_them_and_no_copy(stacks: Path) -> None:
+    one = stacks / "suites/edges/one.robot"
+    text = (
+        one.read_text().replace("Network Stack", "Compared Stacks").replace("${STACK}", "${COMPARED_STACKS}")
+    )
+    one.write_text(text)
+    suite = build(stacks / "suites", "arm", "stacks=kernel,user")
+    assert names(suite) == ["Suites.Clocks.One.Who Is It", "Suites.Edges.One.With Which"]
+    found = suite.run(output=None, log=None, report=None, console="none").suite
+    used = [test.parent.metadata.get("Compared Stacks") for test in found.all_tests]
+    assert used == [None, "kernel user"]
+
+
 def test_a_single_file_is_copied_for_each_network_stack(stacks: Path) -> None:
     suite = build(stacks / "suites/edges/one.robot", "arm", "stacks=user,kernel,user")
     assert names(suite) == ["One.user.With Which", "One.kernel.With Which"]

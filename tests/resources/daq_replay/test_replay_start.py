@@ -28,6 +28,7 @@ class _Machine:
         self.now_ns = 10**18
         self.starting_ms = starting_ms
         self.ending = ending
+        self.leads_s = LEADS_S
         self.said: list[str] = []
         self.ended = 0
         self.settings = SimpleNamespace(tai_utc_s=37)

@@ -143,3 +143,17 @@ def test_a_service_that_died_is_named_with_its_log(tmp_path: Path, died: int | N
         assert words in str(told.value)
     assert told.value.__context__ is refused
     assert "fetch linux-rt-bw-stackd" in bench.log
+
+
+@pytest.mark.parametrize(("code", "fault"), [(3, CapabilityError), (1, BenchError)])
+def test_a_service_that_is_never_ready_has_not_died(
+    tmp_path: Path, code: int, fault: type[Exception]
+) -> None:
+    """Exit code 3: the machine cannot have the stack."""
+    bench: Any = FakeBench(exit_code=code, broken="p02-bw-stackd")
+    stack = load_network_stack(TARGETS / "linux", "user")
+    put_on = network_stack_on(stack, bench, "linux", {"p02": "test0"}, tmp_path)
+    with pytest.raises(fault, match="p02-bw-stackd: not ready") as error, put_on:
+        pytest.fail("it was put on")
+    assert type(error.value) is fault
+    assert "stop p02-bw-stackd" in bench.log
