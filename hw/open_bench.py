@@ -8,6 +8,7 @@ BenchError where a machine of it does not do what it should.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -136,7 +137,9 @@ class VirtualBench(Protocol):
         """Return what has run on this machine so far; None: the target is a real one, or nobody knows."""
         ...
 
-    def cpu_accounts(self, parts: Mapping[str, Collection[str]]) -> dict[str, Path]:
+    def cpu_accounts(
+        self, parts: Mapping[str, Collection[str]]
+    ) -> AbstractContextManager[Mapping[str, Path]]:
         """Count what runs now on nodes with what targets run on the CPUs of this machine, by parts."""
         ...
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Container, Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,25 +87,29 @@ class LocalVirtualBench:
         """Return what has run on this machine so far; None: the target is a real one, or nobody knows."""
         return machine_use() if self._bench.simulated else None
 
-    def cpu_accounts(self, parts: Mapping[str, Collection[str]]) -> dict[str, Path]:
+    @contextmanager
+    def cpu_accounts(self, parts: Mapping[str, Collection[str]]) -> Generator[dict[str, Path]]:
         """Count what runs now on nodes that share this machine's CPUs with what targets run there, by parts.
 
         Args:
             parts: Nodes by the name of a part.
 
-        Returns:
+        Yields:
             Of each part the file of what it has run so far, in ns; none where no target shares the CPUs, or a
             node is another machine.
 
         Raises:
             CapabilityError: This machine's kernel keeps no such account.
         """
-        if self.target_account() is None:
-            return {}
         namespaces = {part: [self._namespace(name) for name in names] for part, names in parts.items()}
-        if any("" in each for each in namespaces.values()):
-            return {}
-        return {part: cpu_account.count(part, each) for part, each in namespaces.items()}
+        if self.target_account() is None or any("" in each for each in namespaces.values()):
+            yield {}
+            return
+        with ExitStack() as stack:
+            yield {
+                part: stack.enter_context(cpu_account.counted(part, each))
+                for part, each in namespaces.items()
+            }
 
     def _namespace(self, name: str) -> str:
         """Return the network namespace that a node is; empty: it is none."""

@@ -23,6 +23,7 @@ MOUNTS = Path("/proc/self/mounts")
 OWN_MOUNT = Path("/run/benchwright/cpuacct")
 """Where a machine that has version 2 of control groups alone, which counts no single CPU, gets `cpuacct`."""
 CONTROLLER = "cpuacct"
+MEMBERS = "cgroup.procs"
 GROUP = "benchwright"
 LAB = f"{GROUP}-lab-"
 """Before the id of the process that has a bench open."""
@@ -88,7 +89,7 @@ def _group_of(cgroup: str) -> str:
 
 
 def _enter(folder: Path) -> None:
-    (folder / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    (folder / MEMBERS).write_text(f"{os.getpid()}\n")
 
 
 def _remove(folder: Path) -> None:
@@ -99,7 +100,7 @@ def _remove(folder: Path) -> None:
 
 def inside() -> list[str]:
     """Return what stands before a command that is to run in the group; raises as `usage_file`."""
-    enter = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
+    enter = f'echo $$ >"$0/{MEMBERS}" && exec "$@"'
     return ["sh", "-c", enter, str(_folder())]
 
 
@@ -114,28 +115,40 @@ def usage_file() -> Path:
     return Path(f"/proc/{os.getpid()}/root{_folder()}/cpuacct.usage_percpu")
 
 
-def count(part: str, namespaces: Collection[str]) -> Path:
+@contextmanager
+def counted(part: str, namespaces: Collection[str]) -> Generator[Path]:
     """Count all processes that run in namespaces now, and what they start, as a part of the group.
+
+    Afterwards they go back to their own groups, and what they have started to that of the first of them.
 
     Args:
         part: Its name; the group's own account has what its parts have.
         namespaces: Names of network namespaces of this machine.
 
-    Returns:
+    Yields:
         The file of what the part has run so far, in ns.
 
     Raises:
         CapabilityError: This machine's kernel keeps no such account.
     """
-    folder = _folder(part)
+    folder, mount = _folder(part), _mount()
     wanted = {(place.st_dev, place.st_ino) for name in namespaces for place in [(NAMESPACES / name).stat()]}
-    entrance = folder / "cgroup.procs"
+    entrance = folder / MEMBERS
+    came_from: dict[str, Path] = {}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended meanwhile
             place = (process / "ns" / "net").stat()
             if (place.st_dev, place.st_ino) in wanted:
+                came_from[process.name] = mount / _group_of((process / "cgroup").read_text()).strip("/")
                 entrance.write_text(process.name)
-    return folder / "cpuacct.usage"
+    try:
+        yield folder / "cpuacct.usage"
+    finally:
+        home = next(iter(came_from.values()), mount / GROUP)
+        for number in entrance.read_text().split():
+            with suppress(OSError):
+                (came_from.get(number, home) / MEMBERS).write_text(number)
+        _remove(folder)
 
 
 def _folder(part: str = "") -> Path:

@@ -8,6 +8,7 @@ in their name. What it does in interrupts while a CPU is idle, or in threads of 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from hw.open_bench import OpenBench
@@ -36,17 +37,19 @@ class EndsCpu:
         self._bench = bench
         self._parts: dict[str, Collection[str]] = {TARGET_END: [target], OTHER_ENDS: others}
         self._accounts: Mapping[str, Path] = {}
+        self._counted = ExitStack()
         self._replay = replay
         replay.when_ready = self._begin
         replay.during = self._count
 
     def _begin(self) -> None:
-        self._accounts = self._bench.virtual.cpu_accounts(self._parts)
+        self._accounts = self._counted.enter_context(self._bench.virtual.cpu_accounts(self._parts))
 
     def _count(self, counting_s: float) -> None:
-        before = self._read()
-        self._replay.sleep(counting_s)
-        after = self._read()
+        with self._counted:
+            before = self._read()
+            self._replay.sleep(counting_s)
+            after = self._read()
         self.used_ns = {end: after[end] - before[end] for end in before}
 
     def _read(self) -> dict[str, int]:

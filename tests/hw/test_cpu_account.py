@@ -35,8 +35,8 @@ def test_what_runs_in_a_namespace_counts_from_then_on_and_nothing_else(
     with ExitStack() as undo:
         subprocess.run(["ip", "netns", "add", namespace], check=True, timeout=HANG_S)
         undo.callback(subprocess.run, ["ip", "netns", "del", namespace], check=True, timeout=HANG_S)
-        undo.callback(lambda: [each.rmdir() for each in (group / "end", group)])
-        says = ["sh", "-c", "echo there; read end"]
+        undo.callback(group.rmdir)
+        says = ["sh", "-c", "echo there; read on; echo more; read end"]
         for argv in (["ip", "netns", "exec", namespace, *says], says):
             process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             undo.enter_context(process)
@@ -45,13 +45,18 @@ def test_what_runs_in_a_namespace_counts_from_then_on_and_nothing_else(
             process.stdout.readline()
             groups = Path(f"/proc/{process.pid}/cgroup")
             assert cpu_account.GROUP not in groups.read_text()
-            account = cpu_account.count("end", [namespace])
-            assert (f"{cpu_account.GROUP}/end" in groups.read_text()) == (argv is not says)
             assert process.stdin is not None
-            process.stdin.write(b"on\n")
+            with cpu_account.counted("end", [namespace]) as account:
+                assert (f"{cpu_account.GROUP}/end" in groups.read_text()) == (argv is not says)
+                process.stdin.write(b"on\n")
+                process.stdin.flush()
+                assert process.stdout.readline() == b"more\n"
+                if argv is not says:
+                    assert 0 < int(account.read_text()) <= int((group / "cpuacct.usage").read_text())
+            assert cpu_account.GROUP not in groups.read_text()
+            assert not account.parent.exists()
             process.stdin.close()
             process.wait(HANG_S)
-            assert 0 < int(account.read_text()) <= int((group / "cpuacct.usage").read_text())
 
 
 @pytest.mark.simulated

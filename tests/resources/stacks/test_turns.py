@@ -83,9 +83,10 @@ class Machine:
         self.on.append(stack.name)
         yield from self._until_off()
 
-    def _accounts(self, parts: dict[str, list[str]]) -> dict[str, Path]:
+    @contextmanager
+    def _accounts(self, parts: dict[str, list[str]]) -> Generator[dict[str, Path]]:
         assert parts == {"target-end": ["linux"], "other-ends": ["p01"]}
-        return {end: self.folder / end for end in parts} if self.counts else {}
+        yield {end: self.folder / end for end in parts} if self.counts else {}
 
     def _until_off(self) -> Generator[None, None, None]:
         try:
