@@ -39,7 +39,7 @@ from resources.control_loops.ring_trial import RingMessages, measure_ring
 
 FOLDER = RESULTS / "causes"
 BENCH = REPOSITORY / "hw" / "benches" / "virtual.yaml"
-INTERVAL_US, SIZE_BYTES = 5000, 10
+SIZE_BYTES = 10
 STARTING_S = 20.0
 BARS = {
     "right_first_percent": Bar(90, at_least=True),
@@ -68,14 +68,15 @@ class Outcome:
     without: tuple[str, ...]
 
 
-def one(bench: OpenBench, target: TargetSpec, kind: str, seed: int, count: int, folder: Path) -> Outcome:
+def one(
+    bench: OpenBench, target: TargetSpec, kind: str, seed: int, messages: RingMessages, folder: Path
+) -> Outcome:
     """Make a run, and judge it.
 
     Raises:
         CapabilityError: The bench cannot have this cause.
     """
-    messages = RingMessages(count, INTERVAL_US, SIZE_BYTES, 2, kernel_events=True)
-    lasts_s = count * INTERVAL_US / 1e6 + STARTING_S
+    lasts_s = messages.count * messages.interval_us / 1e6 + STARTING_S
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with INJECTORS[kind](Scene(bench, target, random.Random(seed), folder, lasts_s)) as done:
@@ -131,7 +132,8 @@ def figures_of(outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 @takes(
     runs=(10, "of each cause"),
-    count=(3000, "messages of a run"),
+    count=(1500, "messages of a run"),
+    interval_us=(10_000, "between two; emulated kernels that are recorded do not keep up with many more"),
     causes=(",".join(INJECTORS), "which, in this form"),
     seed=(1, "of order and causes"),
     bench=(BENCH, "file of the bench"),
@@ -169,13 +171,14 @@ def _measure(
     options: Options, runs: Sequence[tuple[str, int]], outcomes: list[Outcome], journal: Path
 ) -> None:
     """Make the runs that have no outcome yet; each of them is kept as it ends."""
+    messages = RingMessages(options.count, options.interval_us, SIZE_BYTES, 2, kernel_events=True)
     with open_bench(options.bench) as bench:
         target = bench.spec.targets[options.target]
         bench.power_on([target.node])
         for number, (kind, seed) in list(enumerate(runs))[len(outcomes) :]:
             say(f"run {number + 1} of {len(runs)}")
             try:
-                outcome = one(bench, target, kind, seed, options.count, FOLDER / f"{number:03}")
+                outcome = one(bench, target, kind, seed, messages, FOLDER / f"{number:03}")
             except CapabilityError as error:
                 say(f"{kind}: cannot be had: {error}")
                 outcome = Outcome(kind, ("",), False, (), ())
