@@ -22,6 +22,12 @@ def _imported(path: Path) -> Iterator[str]:
             yield node.module.partition(".")[0]
 
 
+def _is_beside(path: Path, name: str) -> bool:
+    """Say whether a module lies beside the program of a file: in its folder, or the one above."""
+    folders = path.parent, path.parent.parent
+    return any((each / f"{name}.py").is_file() or (each / name / "__init__.py").is_file() for each in folders)
+
+
 def _plain(name: str) -> str:
     """Return a distribution's name as locks spell it."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -39,7 +45,7 @@ def test_imports_are_in_the_requirements(repository: Path) -> None:
     checked: set[str] = set()
     for path in sorted(file for folder in SOURCES for file in (repository / folder).rglob("*.py")):
         for name in set(_imported(path)) - known - of_a_site.get(path.name, set()):
-            if name not in distributions and (path.parent / f"{name}.py").is_file():
+            if name not in distributions and _is_beside(path, name):
                 continue
             checked.add(name)
             assert installed.intersection(map(_plain, distributions.get(name, []))), f"{path}: import {name}"

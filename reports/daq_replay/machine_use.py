@@ -3,8 +3,8 @@
 
 Programs that the bench outranks take no time from it that a witness could see, yet they slow it down: they
 share caches and memory with it. Beside two that computed, an emulator needed 20 to 50 % more of its CPU for
-the same messages, and messages of a sound target came too late. How much that is of one message nobody can
-say; so a replay beside such programs shows no miss that counts (docs/latency.md, `What else ran there`).
+the same messages, and messages of a sound target came too late. Slower than by half it is not taken to be: of
+a replay beside such programs half of a message's time is no miss (docs/latency.md, `What else ran there`).
 
 `machine_use.json` is this file's dataclass.
 """
@@ -20,7 +20,7 @@ from reports.record.document import read_document, write_document
 MACHINE_USE = "machine_use.json"
 SCHEMA = "benchwright.machine_use/1"
 OTHERS_MAX_PPM = 50_000
-"""Of the CPUs' time: with more than this by others a replay shows no miss that counts."""
+"""Of the CPUs' time: with more than this by others the bench is slowed down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class KnownUse:
 
     @property
     def disturbs(self) -> bool:
-        """Say whether so much else ran that no miss counts."""
+        """Say whether so much else ran that it slowed the bench down."""
         return self.others_ppm > OTHERS_MAX_PPM
 
     @property

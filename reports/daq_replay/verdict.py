@@ -7,8 +7,8 @@ Between the two it is inconclusive: `generator late`. Causes on the bench's side
 result) make it inconclusive, never a pass.
 
 What the bench's machine took from a late message is an amount of time (reports/tools/taken_time.py). It is
-taken off: what is then still over limit + U is the target's, unless too much else ran on that machine
-(reports/daq_replay/machine_use.py).
+taken off: what is then still over limit + U is the target's. Where much else ran on that machine, half of a
+message's time is taken off, too (reports/daq_replay/machine_use.py).
 
 Where the target under test is the one that sends, its lateness is its own: it fails on received - scheduled.
 """
@@ -241,6 +241,7 @@ def _attribute(
         if miss.stream == stream.id and miss.received_minus_scheduled_ns > upper_ns - band_ns
     ]
     rests_ns: list[int] = []
+    slowed_ns: list[int] = []
     explained: list[int] = []
     unclaimed = 0
     for miss in late:
@@ -249,6 +250,7 @@ def _attribute(
         if own_ns is not None:
             own_ns = min(own_ns, whole_ns)  # what was sent early is late by its schedule alone
             rests_ns.append(own_ns - taken(miss, own_ns))
+            slowed_ns.append(rests_ns[-1] - own_ns // 2)
         took_ns = known(miss, whole_ns)
         if took_ns and whole_ns - took_ns <= upper_ns - band_ns:
             explained.append(took_ns)
@@ -257,11 +259,13 @@ def _attribute(
     own = stream.received_minus_scheduled if requirement.of_sender else stream.received_minus_sent
     if _has_unlogged(stream, own, late, upper_ns + band_ns):
         rests_ns.append(min(own.max_ns or 0, stream.received_minus_scheduled.max_ns or 0))
+        slowed_ns.append(rests_ns[-1])
     worst_ns = max(rests_ns, default=0)
     if worst_ns > upper_ns + band_ns:
         cause = _cause(stream, requirement, worst_ns, own.max_ns)
-        if replay.machine_use is not None and replay.machine_use.disturbs:
-            reason = f"{judged.reason} ({cause}); {replay.machine_use.words}"
+        use = replay.machine_use
+        if use is not None and use.disturbs and max(slowed_ns) <= upper_ns + band_ns:
+            reason = f"{judged.reason} ({cause}); {use.words}"
             verdict = Verdict("inconclusive", judged.margin, reason)
             return StreamVerdict(verdict, uncertainty, "marginal", len(explained))
         verdict = Verdict("fail", judged.margin, f"{judged.reason} ({cause})")

@@ -22,6 +22,9 @@ from reports.software_latency.closure import Closure
 from reports.software_latency.estimate import HARDWARE, undecided
 from reports.software_latency.evidence import SoftwareLatencies
 
+FLOAT_NOISE_NS = 1e-6
+"""So much the last digits of a sum of floats may differ from processor to processor."""
+
 
 def software_measurement(
     found: SoftwareLatencies, device: str, requirement: str, limit: Limit, n_required: int, context: Context
@@ -48,8 +51,8 @@ def software_measurement(
         return build_record(requirement, sample, limit, Uncertainty.from_parts([]), verdict, context)
     own = [each for each in found.estimate.measured if {each.asker, each.reflector} & set(latency.devices)]
     n = min(each.n for each in own)
-    half = math.ceil(latency.mean_expanded_ns / 2)
-    parts = [UncertaintyPart(each.name, "bound", math.ceil(each.ns)) for each in latency.bounds]
+    half = _up(latency.mean_expanded_ns / 2)
+    parts = [UncertaintyPart(each.name, "bound", _up(each.ns)) for each in latency.bounds]
     uncertainty = Uncertainty.from_parts([UncertaintyPart("round_trips", "standard", half), *parts])
     value = round(latency.mean_ns)
     judged = judge(value, limit, uncertainty, n=n, n_required=n_required, statistic=STATISTIC, unit="ns")
@@ -88,10 +91,10 @@ def closure_measurement(
 
 def _judged_sums(sums: Closure, n: int, limit: Limit, n_required: int) -> tuple[int, Uncertainty, Verdict]:
     """Return how far two sums are apart in ns, with its U, and the verdict on it."""
-    half = math.ceil((sums.expanded - sums.hardware_ns) / 2)
+    half = _up((sums.expanded - sums.hardware_ns) / 2)
     parts = [UncertaintyPart("round_trips", "standard", half)]
     if sums.hardware_ns > 0:
-        parts.append(UncertaintyPart(HARDWARE, "bound", math.ceil(sums.hardware_ns)))
+        parts.append(UncertaintyPart(HARDWARE, "bound", _up(sums.hardware_ns)))
     uncertainty = Uncertainty.from_parts(parts)
     value = round(abs(sums.one - sums.other))
     judged = judge(value, limit, uncertainty, n=n, n_required=n_required, statistic="max", unit="ns")
@@ -99,3 +102,8 @@ def _judged_sums(sums: Closure, n: int, limit: Limit, n_required: int) -> tuple[
         where = f"{sums.one_name}, {sums.other_name}"
         judged = Verdict(judged.outcome, judged.margin, f"{where}: {judged.reason}")
     return value, uncertainty, judged
+
+
+def _up(ns: float) -> int:
+    """Round up to whole ns; what floats add to a whole one is none."""
+    return math.ceil(ns - FLOAT_NOISE_NS)

@@ -26,4 +26,4 @@ def keep_machine_use(bench: OpenBench, before: MachineUse | None, folder: Path) 
     others = tuple(Other(name, ran_ns) for name, ran_ns in use.largest())
     known = KnownUse(os.cpu_count() or 1, use.at_ns, use.every_ns, use.own_ns, others)
     known.write(folder)
-    return f"{known.words}: no miss of this replay counts" if known.disturbs else ""
+    return f"{known.words}: they slow the bench down" if known.disturbs else ""
