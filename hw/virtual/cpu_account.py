@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from hw.errors import BenchError, CapabilityError
@@ -29,48 +28,49 @@ LAB = f"{GROUP}-lab-"
 """Before the id of the process that has a bench open."""
 
 
-@dataclass(frozen=True)
-class Usage:
-    """CPU time in ns since this machine started: of everybody, and of a bench and its targets."""
-
-    every_ns: int
-    own_ns: int
-
-
 @contextmanager
 def lab() -> Generator[None]:
     """Count this process, and all that it starts, as a bench while the context lasts.
 
     Harmless where this machine's kernel keeps no account. Groups of processes that were killed are removed.
     """
-    try:
-        mount = _mount()
-        own, before = mount / f"{LAB}{os.getpid()}", _group_of(Path("/proc/self/cgroup").read_text())
-        for each in mount.glob(f"{LAB}*"):
-            _remove(each)
-        own.mkdir(exist_ok=True)
-        _enter(own)
-    except (OSError, CapabilityError):
-        yield
-        return
+    before = None
+    with suppress(OSError, CapabilityError):
+        before = _enter_lab()
     try:
         yield
     finally:
-        _enter(mount / before.strip("/"))
-        _remove(own)
+        if before is not None:
+            _enter(before)
+            _remove(_lab())
 
 
-def usage() -> Usage | None:
-    """Return what has run so far; None: this process has no bench open, or the kernel keeps no account."""
+def _enter_lab() -> Path:
+    """Put this process into a group of its own; return the one that it was in."""
+    before = _mount() / _group_of(Path("/proc/self/cgroup").read_text()).strip("/")
+    for each in _mount().glob(f"{LAB}*"):
+        _remove(each)
+    _lab().mkdir(exist_ok=True)
+    _enter(_lab())
+    return before
+
+
+def _lab() -> Path:
+    return _mount() / f"{LAB}{os.getpid()}"
+
+
+def usage() -> tuple[int, int] | None:
+    """Return what has run since this machine started, in ns of CPU time: of everybody, of bench and targets.
+
+    None: this process has no bench open, or the kernel keeps no account.
+    """
     try:
-        mount = _mount()
         every, *own = (
-            int((folder / "cpuacct.usage").read_text())
-            for folder in (mount, mount / f"{LAB}{os.getpid()}", _folder())
+            int((folder / "cpuacct.usage").read_text()) for folder in (_mount(), _lab(), _folder())
         )
     except (OSError, ValueError, CapabilityError):
         return None
-    return Usage(every, sum(own))
+    return every, sum(own)
 
 
 def is_own(cgroup: str) -> bool:

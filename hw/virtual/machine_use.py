@@ -61,7 +61,7 @@ def machine_use() -> MachineUse | None:
     usage = cpu_account.usage()
     if usage is None:
         return None
-    return MachineUse(time.monotonic_ns(), usage.every_ns, usage.own_ns, _others())
+    return MachineUse(time.monotonic_ns(), *usage, _others())
 
 
 def _others() -> dict[int, tuple[str, int]]:

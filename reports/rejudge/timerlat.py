@@ -54,7 +54,7 @@ def _judge(file: Path) -> Iterator[str]:
         cpu: meanwhile.emulator_pauses(cpu) if any("away_ns" in each for each in facts["sums"]) else None
         for cpu in ring.cpus
     }
-    found = [each for cpu in ring.cpus for each in _late(ring, cpu, samples[cpu], (meanwhile, away[cpu]))]
+    found = [each for cpu in ring.cpus for each in _late(ring, cpu, samples[cpu], meanwhile, away[cpu])]
     threads = sum(place == 1 for each in samples.values() for _, place, _ in each)
     if (facts["samples"], facts["late"]) != (threads, len(found)):
         yield f"{facts['late']} late of {facts['samples']}, {RING} has {len(found)} of {threads}"
@@ -118,9 +118,9 @@ def _late(
     ring: KernelRing,
     cpu: int,
     samples: list[tuple[int, int, int]],
-    machines: tuple[Meanwhile, list[tuple[int, int]] | None],
+    meanwhile: Meanwhile,
+    away: list[tuple[int, int]] | None,
 ) -> Iterator[dict[str, Any]]:
-    meanwhile, away = machines
     busy: list[tuple[int, str, int, str]] = []
     for kind, event in EVENTS:
         for time, fields in ring.events(event, cpu):
