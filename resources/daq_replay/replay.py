@@ -42,7 +42,7 @@ from resources.tools.capture import capture_file, start_capture
 from resources.tools.experiment import DONE, INVALID, Experiment, silence
 from resources.tools.fetched import fetch_known
 from resources.tools.kernel_recorder import SCHEDULING, KernelEvents, KernelRecorder, kernel_recorded
-from resources.tools.witness import start_target_witness, start_witness
+from resources.tools.witness import start_witness
 
 Progress = Callable[[str], None]
 
@@ -50,7 +50,7 @@ LEADS_S = (3.0, 6.0, 12.0)
 """From making the plan to slot 0: when a tool is not ready by then, all start again with the next one."""
 MUCH_TAKEN = 0.01
 """Share of the time above which it is said that the machine is not quiet."""
-RECV_FILES = ("misses.ndjson", "messages.csv")
+RECV_FILES = ("misses.ndjson", "messages.csv", TARGET_WITNESS)
 """What `bw-traffic recv` leaves in its folder."""
 ENDING_S = 15.0
 """What a tool may take to its end after the silence."""
@@ -80,7 +80,6 @@ class _Programs:
     recv: Job
     sends: dict[str, Job]
     witness: Job | None
-    target_witness: Job | None
     captures: list[Job]
 
 
@@ -305,10 +304,12 @@ class Replay:
             experiment.add(start_capture(self.bench, interface, self.folder))
             for interface in self.capture_interfaces
         ]
-        witness = in_target = None
+        witness = None
+        emulated: Mapping[str, int] = {}
         if self.bench.spec.witness is not None:
             duration_ms = self.settings.total_ms + lead_ms
-            emulated = self.bench.virtual.emulating_threads(self.target.node) if self.watch_emulator else {}
+            if self.watch_emulator:
+                emulated = self.bench.virtual.emulating_threads(self.target.node)
             witness = experiment.add(
                 start_witness(
                     self.bench,
@@ -319,26 +320,23 @@ class Replay:
                     self.bench.virtual.target_account(),
                 )
             )
-            if emulated:
-                stem = self.folder / TARGET_WITNESS.removesuffix(".ndjson")
-                in_target = experiment.add(
-                    start_target_witness(self.bench, self.target.node, stem, duration_ms)
-                )
         recv, *sends = experiment.start_at_once(
             [
-                lambda: self._start_recv(consumer_plan),
+                lambda: self._start_recv(consumer_plan, is_emulated=bool(emulated)),
                 *(partial(self._start_send, node_name, numbers, plan_file) for node_name in nodes),
             ],
         )
-        return _Programs(start_ns, recv, dict(zip(nodes, sends, strict=True)), witness, in_target, captures)
+        return _Programs(start_ns, recv, dict(zip(nodes, sends, strict=True)), witness, captures)
 
-    def _start_recv(self, plan_file: Path) -> Job:
+    def _start_recv(self, plan_file: Path, *, is_emulated: bool = False) -> Job:
         node = self.bench.node(self.target.node)
         remote = node.bring(plan_file)
         self._recv_folder = out = node.fresh_folder("recv")
         arguments = ["recv", remote, "--out", out, "--priority", str(node.priority)]
         if self.log_messages:
             arguments.append("--log")
+        if is_emulated:  # is the target slow, or is it not run? (reports/daq_replay/emulation.py)
+            arguments += ["--witness", f"{out}/{TARGET_WITNESS}"]
         return self._start_tool(self.target.node, arguments, self.folder / "recv")
 
     def _start_tool(self, node_name: str, arguments: Sequence[str], stem: Path) -> Job:
@@ -454,8 +452,6 @@ class Replay:
             problems.append(error)
         sends = {name: attempt(job, of_sends) for name, job in started.sends.items()}
         witness = attempt(started.witness) if started.witness is not None else None
-        if started.target_witness is not None:
-            attempt(started.target_witness)
         self._say_taken(witness)
         for job in started.captures:
             job.stop()

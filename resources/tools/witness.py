@@ -16,12 +16,6 @@ PERIOD_US = 250
 SERIES = ".series"
 
 
-TARGET_PRIORITY = 99
-TARGET_PERIOD_US = 2997
-"""Of the witness in a target; no part of any period of the pattern, so that no stream meets it each time."""
-TARGET_THRESHOLD_US = 1000
-
-
 def start_witness(
     bench: Nodes,
     spec: WitnessSpec,
@@ -75,22 +69,3 @@ def add_witness(
     if bench.spec.witness is None:
         return None
     return experiment.add(start_witness(bench, bench.spec.witness, stem, duration_ms, emulated, target))
-
-
-def start_target_witness(bench: Nodes, node_name: str, stem: Path, duration_ms: int) -> Job:
-    """Start the witness inside an emulated target, above all else there; ready when this returns.
-
-    It tells a target that is not run from one that is slow: reports/daq_replay/emulation.py.
-
-    Args:
-        bench: An open bench.
-        node_name: The target; it is on.
-        stem: Its answers go to `stem`.ndjson.
-        duration_ms: How long.
-    """
-    argv = [bench.tool(node_name), "witness", "--duration-ms", str(duration_ms)]
-    argv += ["--period-us", str(TARGET_PERIOD_US), "--threshold-us", str(TARGET_THRESHOLD_US)]
-    argv += ["--priority", str(TARGET_PRIORITY)]
-    job = bench.node(node_name).start(argv, stem)
-    job.wait_ready()
-    return job

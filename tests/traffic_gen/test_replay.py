@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.traffic_gen.lab import Json, Lab, Plan, Stream, pattern_text, streams_by_id
 
 pytestmark = [pytest.mark.simulated, pytest.mark.timed]
@@ -114,3 +117,26 @@ def test_misses_are_logged_in_full(lab: Lab, tmp_path: Path) -> None:
             == miss["received_minus_scheduled_ns"]
         )
         assert miss["received_minus_sent_ns"] + miss["lateness_ns"] == miss["received_minus_scheduled_ns"]
+
+
+def test_a_witness_watches_from_within(lab: Lab, tmp_path: Path) -> None:
+    plan = Plan(pattern_text(Stream(10)), duration_ms=1000)
+    answer = tmp_path / "within.ndjson"
+    recv, send = lab.begin_replay(plan, "--witness", str(answer))
+    send.result()
+    assert recv.result()["valid"]
+    (line,) = answer.read_text().splitlines()
+    seen = json.loads(line)
+    assert (seen["type"], seen["tool"], seen["complete"]) == ("result", "bw-traffic witness", True)
+    assert (seen["period_ns"], seen["threshold_ns"]) == (2_997_000, 1_000_000)
+    assert len(seen["cpus"]) == len(os.sched_getaffinity(0))
+    for cpu in seen["cpus"]:  # each wake-up that was not slept through was told
+        slept_ns = seen["elapsed_ns"] - cpu["stalled_ns"]
+        assert slept_ns / seen["period_ns"] / 2 < cpu["samples"] <= seen["elapsed_ns"] / seen["period_ns"] + 1
+
+
+def test_a_witness_without_a_place_for_its_answer_is_refused(lab: Lab, tmp_path: Path) -> None:
+    path = Plan(pattern_text(Stream(10)), duration_ms=1000).write(tmp_path / "plan.toml")
+    recv = lab.recv(path, "--witness", str(tmp_path / "none" / "within.ndjson"))
+    assert recv.process.wait(HANG_S) == 3
+    assert "within.ndjson: No such file or directory" in recv.errors()

@@ -66,7 +66,7 @@ def _collected(folder: Path, target_s: int, producer_s: int) -> ReplayAnswers:
 
     experiment = SimpleNamespace(collect=collect)
     recv, send = (cast("Job", SimpleNamespace(name=name)) for name in said)
-    started = _Programs(0, recv, {"p01": send}, None, None, [])
+    started = _Programs(0, recv, {"p01": send}, None, [])
     make = _replay(folder)._collect  # pyright: ignore[reportPrivateUsage]
     return make(cast("Experiment", experiment), started, {})
 

@@ -126,7 +126,14 @@ def test_programs_on_the_target_alone_use_it(user: NetworkStack, machine: Machin
     replay = Replay(bench, SPEC.targets["linux-rt"], cast("Any", None), settings, tmp_path, _silent)
     recv, send = replay._start_recv, replay._start_send  # pyright: ignore[reportPrivateUsage]
     recv(tmp_path / "plan.toml")
-    assert machine.started.pop()[:2] == ["/linux-rt/bw-traffic", "recv"]
+    started = machine.started.pop()
+    assert started[:2] == ["/linux-rt/bw-traffic", "recv"]
+    assert "--witness" not in started
+    recv(tmp_path / "plan.toml", is_emulated=True)
+    assert machine.started.pop()[-2:] == [
+        "--witness",
+        f"{started[started.index('--out') + 1]}/witness-target.ndjson",
+    ]
     replay.stack = ("linux-rt", user)
     recv(tmp_path / "plan.toml")
     send("p01", [1], tmp_path / "plan.toml")

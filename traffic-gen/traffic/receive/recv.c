@@ -9,6 +9,7 @@
 #include "config/options.h"
 #include "traffic/receive/consumer.h"
 #include "traffic/verbs.h"
+#include "traffic/witness/witness_inside.h"
 
 #define PROGRESS_NS INT64_C(1000000000)
 #define TICK_NS INT64_C(20000000)
@@ -17,7 +18,7 @@
 enum { PRIORITY_DEFAULT = 40, PRIORITY_MAX = 97, PRIORITY_STEP = 2 /* between them: the card's interrupt threads */ };
 
 struct recv_options {
-	const char *directory, *rtdip_socket;
+	const char *directory, *rtdip_socket, *witness;
 	bool log;
 	bool check_fill;
 	int64_t priority, busy_poll_us;
@@ -290,13 +291,15 @@ static void judge_service(struct consumer *consumer)
 /* Run the plan. @return exit code */
 static int run(struct consumer *consumer, const struct recv_options *options)
 {
+	struct witness_inside *witness = NULL;
 	bool complete;
 	int code = open_consumer(consumer, options);
 
 	if (code != EXIT_DONE)
 		return code;
 	stepwatch_init(&consumer->watch, &consumer->tai);
-	if (start_threads(consumer, options) != 0) {
+	if (start_threads(consumer, options) != 0 ||
+	    (options->witness && witness_inside_start(options->witness, consumer->plan->tai_utc_s, &witness) != 0)) {
 		stop_threads(consumer);
 		return EXIT_CAPABILITY;
 	}
@@ -308,6 +311,8 @@ static int run(struct consumer *consumer, const struct recv_options *options)
 	consumer_print_ready(consumer);
 	complete = follow(consumer);
 	stop_threads(consumer);
+	if (witness_inside_finish(witness) != 0)
+		consumer_invalidate(consumer, "the witness's answer cannot be written");
 	judge_clocks(consumer);
 	judge_service(consumer);
 	if (consumer_print_result(consumer, complete) != 0) {
@@ -335,6 +340,8 @@ static int read_options(int argc, char **argv, struct recv_options *recv_options
 		  .argument = "N", .help = "poll the network card for so long before each wait (Linux 6.9; 0: wait for interrupts)" },
 		{ .name = "rtdip", .kind = OPTION_TEXT, .target = &recv_options->rtdip_socket, .argument = "SOCKET",
 		  .help = "carry all streams by RTDiP, of the service that has this socket, at both ends" },
+		{ .name = "witness", .kind = OPTION_TEXT, .target = &recv_options->witness, .argument = "FILE",
+		  .help = "watch this machine from within, as the verb witness each 3 ms at the highest priority; its answer goes there" },
 		{ .name = NULL },
 	};
 	const struct command command = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verb witness: one pinned real-time thread a CPU wakes up at fixed intervals; where it wakes up late, that CPU stood
- * still, or something of a higher priority held it. What the hypervisor says that it stole stands beside it. If asked to, it
- * keeps the CPUs awake and tells what nobody wanted of them, what other threads ran, and each single wake-up.
+ * The witness: one pinned real-time thread a CPU wakes up at fixed intervals; where it wakes up late, that CPU has stalled, or
+ * something of a higher priority held it. What the hypervisor says that it stole stands beside it. If asked to, it keeps the
+ * CPUs awake and tells what nobody wanted of them, what other threads ran, and each single wake-up.
  */
 #include "traffic/witness/witness.h"
 
@@ -13,12 +13,9 @@
 
 #include "answer/summary.h"
 #include "base/time_units.h"
-#include "traffic/verbs.h"
 
 #define TICK_NS INT64_C(50000000)
 #define SERIES_BYTES_MAX (INT64_C(256) << 20) /* of all CPUs together: it is locked memory */
-
-enum { PRIORITY_DEFAULT = 90, THRESHOLD_DEFAULT_US = 2000, PERIOD_DEFAULT_US = 500 };
 
 /*
  * First deadline of a watcher. One that reads threads comes a quarter of a period after the others: what those have
@@ -149,27 +146,31 @@ static int start_awake(struct witness *witness, struct watcher *watcher)
 	return err;
 }
 
-/* Start all threads and wait for the end of the time. Return 0 or -errno. */
-static int run_watchers(struct witness *witness)
+int witness_start(struct witness *witness, int64_t duration_ms)
 {
-	int64_t now_monotonic_ns = witness->begin_monotonic_ns;
 	int err = 0;
 
+	witness->begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
+	witness->end_monotonic_ns = duration_ms ? witness->begin_monotonic_ns + duration_ms * NS_PER_MS : INT64_MAX;
 	for (int i = 0; i < witness->watcher_count && !err; i++)
 		err = start_watcher(witness, &witness->watchers[i]);
 	/* After all watchers: where their class is the whole process's, there is no idle priority in it. */
 	for (int i = 0; i < witness->watcher_count && !err && witness->options->awake; i++)
 		err = start_awake(witness, &witness->watchers[i]);
-	if (err)
-		atomic_store(&witness->stop, true);
-	while (!err && !port_stop_requested() && now_monotonic_ns < witness->end_monotonic_ns) {
+	return err;
+}
+
+void witness_wait(struct witness *witness)
+{
+	int64_t now_monotonic_ns = witness->begin_monotonic_ns;
+
+	while (!port_stop_requested() && now_monotonic_ns < witness->end_monotonic_ns) {
 		int64_t left_ns = witness->end_monotonic_ns - now_monotonic_ns;
 
 		port_sleep_ns(left_ns < TICK_NS ? left_ns : TICK_NS);
 		now_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
 	}
 	witness->complete = witness->end_monotonic_ns == INT64_MAX || !port_stop_requested();
-	return err;
 }
 
 /* What the threads were given; the first one that was refused something speaks for all. */
@@ -212,18 +213,18 @@ static void join_awake(struct witness *witness, struct port_scheduling *scheduli
 		snprintf(scheduling->note + used, sizeof(scheduling->note) - used, "%s%s", used ? "; " : "", refused);
 }
 
-/* Write what all watchers saw. Return 0 or -errno, with a line on stderr. */
-static int write_series(const struct witness *witness)
+struct port_scheduling witness_stop(struct witness *witness)
 {
-	int err = capacity_series_write(witness->series_file, witness->period_ns, witness->series, witness->watcher_count,
-					witness->options->threads.values);
+	struct port_scheduling scheduling;
 
-	if (err)
-		fprintf(stderr, WITNESS_TOOL ": %s: %s\n", witness->options->series, strerror(-err));
-	return err;
+	atomic_store(&witness->stop, true);
+	scheduling = join_watchers(witness);
+	witness->elapsed_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - witness->begin_monotonic_ns;
+	join_awake(witness, &scheduling);
+	return scheduling;
 }
 
-static void release(struct witness *witness)
+void witness_release(struct witness *witness)
 {
 	for (int i = 0; i < witness->watcher_count; i++) {
 		stall_log_release(&witness->watchers[i].log);
@@ -239,8 +240,7 @@ static void release(struct witness *witness)
 		port_cpu_account_close(witness->target);
 }
 
-/* Take all room and touch it. Return 0 or -errno, with a line on stderr. */
-static int prepare(struct witness *witness)
+int witness_prepare(struct witness *witness)
 {
 	const struct option_list *threads = &witness->options->threads;
 	int err = create_watchers(witness);
@@ -260,102 +260,4 @@ static int prepare(struct witness *witness)
 	if (err)
 		fprintf(stderr, WITNESS_TOOL ": --target: %s: %s\n", witness->options->target, strerror(-err));
 	return err;
-}
-
-static int run_witness(struct witness *witness)
-{
-	int64_t duration_ms = witness->options->duration_ms;
-	struct port_scheduling scheduling;
-	struct json json;
-	int err = prepare(witness);
-
-	if (err)
-		goto out;
-	json_init(&json, stdout);
-	witness_print_ready(&json, witness);
-	witness->begin_monotonic_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC);
-	witness->end_monotonic_ns = duration_ms ? witness->begin_monotonic_ns + duration_ms * NS_PER_MS : INT64_MAX;
-	err = run_watchers(witness);
-	scheduling = join_watchers(witness);
-	witness->elapsed_ns = port_clock_now_ns(PORT_CLOCK_MONOTONIC) - witness->begin_monotonic_ns;
-	join_awake(witness, &scheduling);
-	if (!err && witness->series)
-		err = write_series(witness);
-	if (!err)
-		err = witness_print_result(&json, witness, &scheduling);
-out:
-	release(witness);
-	if (err)
-		return EXIT_CAPABILITY;
-	return witness->complete ? EXIT_DONE : EXIT_INVALID;
-}
-
-/* Check what a single option cannot, and open the series. Return 0 or -EINVAL, with a line on stderr. */
-static int check_options(struct witness *witness)
-{
-	const struct witness_options *options = witness->options;
-
-	if (options->threads.count > THREAD_TIMES_MAX) {
-		fprintf(stderr, WITNESS_TOOL ": --thread: %d threads; allowed: %d at most\n", options->threads.count,
-			THREAD_TIMES_MAX);
-		return -EINVAL;
-	}
-	if (!options->series)
-		return 0;
-	if (!options->duration_ms) {
-		fprintf(stderr, WITNESS_TOOL ": --series needs --duration-ms: its room is taken before the measurement\n");
-		return -EINVAL;
-	}
-	witness->series_file = fopen(options->series, "wb");
-	if (!witness->series_file) {
-		fprintf(stderr, WITNESS_TOOL ": %s: %s\n", options->series, strerror(errno));
-		return -EINVAL;
-	}
-	return 0;
-}
-
-int verb_witness(int argc, char **argv)
-{
-	struct witness_options chosen = { .priority = PRIORITY_DEFAULT, .period_us = PERIOD_DEFAULT_US,
-					  .threshold_us = THRESHOLD_DEFAULT_US, .tai_utc_s = TAI_UTC_DEFAULT_S };
-	struct witness witness = { .options = &chosen };
-	const struct option options[] = {
-		{ .name = "cpu", .kind = OPTION_LIST, .target = &chosen.cpus, .min = 0, .max = 1023, .argument = "N[,N...]",
-		  .help = "CPUs to watch (default: all)" },
-		{ .name = "duration-ms", .kind = OPTION_INT, .target = &chosen.duration_ms, .min = 0, .max = INT64_C(604800000),
-		  .argument = "N", .help = "how long (default 0: until SIGTERM)" },
-		{ .name = "threshold-us", .kind = OPTION_INT, .target = &chosen.threshold_us, .min = 1, .max = 10000000,
-		  .argument = "N", .help = "a wake-up later than this is a stall (default 2000)" },
-		{ .name = "period-us", .kind = OPTION_INT, .target = &chosen.period_us, .min = 50, .max = 1000000,
-		  .argument = "N", .help = "time between wake-ups (default 500)" },
-		{ .name = "priority", .kind = OPTION_INT, .target = &chosen.priority, .min = 0, .max = 99,
-		  .argument = "N", .help = "SCHED_FIFO priority (default 90); 0: do not ask" },
-		{ .name = "tai-utc-s", .kind = OPTION_INT, .target = &chosen.tai_utc_s, .min = 0, .max = 1000,
-		  .argument = "N", .help = "TAI - UTC where the kernel does not know it (default 37)" },
-		{ .name = "awake", .kind = OPTION_FLAG, .target = &chosen.awake,
-		  .help = "keep the CPUs from halting: idle threads spin there" },
-		{ .name = "thread", .kind = OPTION_LIST, .target = &chosen.threads, .min = 1, .max = INT32_MAX,
-		  .argument = "TID[,TID...]", .help = "threads of other processes whose CPU time is read, 16 at most" },
-		{ .name = "series", .kind = OPTION_TEXT, .target = &chosen.series, .argument = "FILE",
-		  .help = "write each wake-up there at the end; needs --duration-ms" },
-		{ .name = "target", .kind = OPTION_TEXT, .target = &chosen.target, .argument = "FILE",
-		  .help = "cpuacct.usage_percpu of the control group of a target that shares the CPUs" },
-		{ .name = NULL },
-	};
-	const struct command command = {
-		.name = WITNESS_TOOL,
-		.usage = "[--cpu N[,N...]] [--duration-ms N] [--threshold-us N] [options]",
-		.about = "Record when this machine stalled: one real-time thread a CPU wakes up at fixed intervals.\n",
-		.options = options,
-	};
-	int parsed = options_parse(&command, argc, argv, NULL);
-
-	if (parsed < 0)
-		return options_exit_code(parsed);
-	witness.period_ns = chosen.period_us * 1000;
-	if (check_options(&witness) != 0)
-		return EXIT_BAD_INPUT;
-	port_tai_init(&witness.tai, (int)chosen.tai_utc_s);
-	port_stop_install();
-	return run_witness(&witness);
 }

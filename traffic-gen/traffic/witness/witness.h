@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verb witness: its state (witness.c), and what it prints of it (witness_report.c). */
+/* A witness of this machine: its state (witness.c), and what it prints of it (witness_report.c). */
 #ifndef BW_WITNESS_H
 #define BW_WITNESS_H
 
@@ -60,6 +60,16 @@ struct witness {
 	int watcher_count;
 	struct watcher *watchers;
 };
+
+/** Take all room and touch it. Return 0 or -errno, with a line on stderr; release it with witness_release() in any case. */
+int witness_prepare(struct witness *witness);
+/** Start all threads. @param duration_ms  0: until witness_stop(). @return 0 or -errno, with a line on stderr */
+int witness_start(struct witness *witness, int64_t duration_ms);
+/** Wait for the end of the time, or for a signal. */
+void witness_wait(struct witness *witness);
+/** End all threads. Return what they were given. */
+struct port_scheduling witness_stop(struct witness *witness);
+void witness_release(struct witness *witness);
 
 void witness_print_ready(struct json *json, const struct witness *witness);
 /** Print the result, when all threads have ended. Return 0 or -errno. */
