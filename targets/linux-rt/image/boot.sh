@@ -33,6 +33,8 @@ interface_of_mac() { # MAC
 set_up_interface() { # MAC NAME MTU ADDRESS/PREFIX|-
     old=$(interface_of_mac "$1") || fail "no interface with MAC $1"
     ip link set dev "$old" name "$2" mtu "$3" || fail "interface $2: name or MTU $3 refused"
+    # No interrupt for each frame sent: what emulates the machine pays for them. Cards of other makes refuse, and may.
+    ethtool -C "$2" tx-frames 0 2>/dev/null
     ip link set dev "$2" up || fail "interface $2 does not come up"
     [ "$4" = - ] || ip address add "$4" dev "$2" || fail "interface $2: address $4 refused"
 }
