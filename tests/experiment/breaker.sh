@@ -14,7 +14,11 @@ broken() {
 	waits) sleep 10000 ;; # for what its node does
 	exits) exit 1 ;;
 	floods) while :; do echo 'too much, and much more than anybody wants to read' >&2; done ;;
-	disk-full) while :; do dd if=/dev/zero bs=65536 count=1 status=none >>data || exit 3; done ;;
+	disk-full)
+		# On this machine: who else is on that disk has its files first.
+		while [ -z "${PWD##*/experiment-p01-first}" ] && [ ! -e ../experiment-p02-second/data ]; do sleep 0.05; done
+		while :; do dd if=/dev/zero bs=65536 count=1 status=none >>data || exit 3; done
+		;;
 	esac
 }
 
