@@ -30,6 +30,7 @@ KNOWN_DELAY = "known_delay_error"
 ATTEMPT = re.compile(r"attempt-([0-9]{1,9})")
 ANSWER = re.compile(r"(recv|send-.+|witness(-target)?|offset-.+|filtered|sequential|card-.+|edge-serve)")
 """So are the answers named of tools that ran beside a measurement; what each said on stderr lies there."""
+WITHIN, EMULATION = "witness-target.ndjson", "emulation.ndjson"
 LATER_KEYS = ("left_out", "excluded_miss_probability", "file_sizes_bytes")
 """Of the manifest: no run that came to its end has them without an outcome."""
 JUDGED = ("fail", "inconclusive")
@@ -56,12 +57,22 @@ def missing_discrepancies(run: Path, manifest: Mapping[str, Any], records: Seque
 
 
 def _lone_answers(run: Path) -> Iterator[str]:
-    """Say of which tools there is either the answer or what it said on stderr, and not both."""
+    """Say of which tools there is either the answer or what it said on stderr, and not both.
+
+    A target's witness that the consumer carries says there what it has to say; its answer is missing where
+    the times at which it was overdue are kept.
+    """
     names = {path.relative_to(run).as_posix() for path in (run / "evidence").rglob("*.*")}
     for name in sorted(names):
         path = PurePosixPath(name)
         other = path.with_suffix({".ndjson": ".err", ".err": ".ndjson"}.get(path.suffix, path.suffix))
-        if ANSWER.fullmatch(path.stem) and other.as_posix() not in names:
+        if name.endswith(f"/{WITHIN}") and path.with_name("recv.err").as_posix() in names:
+            continue
+        if path.name == EMULATION and '"overdue_tai_ns"' in (run / name).read_text("utf-8"):
+            other = path.with_name(WITHIN)
+        elif not ANSWER.fullmatch(path.stem):
+            continue
+        if other.as_posix() not in names:
             yield f"{name}: {other.name} is not beside it"
 
 

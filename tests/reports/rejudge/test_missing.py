@@ -228,6 +228,17 @@ def test_one_of_the_two_files_of_a_tool_is_too_few(run: Path, name: str, other: 
     assert said(run) == [f"{folder}/{other}: {name} is not beside it"]
 
 
+def test_a_witness_within_the_consumer_speaks_there(run: Path) -> None:
+    """Its answer has no stderr of its own; without it the times at which it was overdue are of nobody."""
+    folder = run / REPLAYS / "attempt-1"
+    (folder / "witness-target.ndjson").write_text("{}\n")
+    (folder / "emulation.ndjson").write_text('{"overdue_tai_ns":[1,2],"period_ns":1,"vcpu_ran_ns":[]}\n')
+    assert said(run) == []
+    (folder / "witness-target.ndjson").unlink()
+    name = f"{REPLAYS}/attempt-1/emulation.ndjson"
+    assert said(run) == [f"{name}: witness-target.ndjson is not beside it"]
+
+
 def test_attempts_that_were_replayed_and_not_listed_are_named(run: Path) -> None:
     change_manifest(run, attempts=[])
     assert said(run) == ["run.json: attempts: 0 of daq_replay/linux-rt, its evidence has 2"]
