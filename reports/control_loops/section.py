@@ -36,6 +36,7 @@ from reports.control_loops.ring_evidence import (
     RING_FILE,
 )
 from reports.control_loops.ring_plots import figure_stretches, figure_whole
+from reports.control_loops.ring_queue import ring_queue
 from reports.control_loops.ring_suspects import ring_suspects
 from reports.control_loops.ring_verdict import FoundHold, found_hold
 from reports.control_loops.stretch_verdict import stretch_uncertainty
@@ -174,6 +175,16 @@ class ControlLoopsSection(TargetView):
         return contradiction_text(causes) if causes and causes.contradictions else ""
 
     @property
+    def queues(self) -> list[str]:
+        """Return what is to be said of rings whose messages wait for one another."""
+        named = [("", self.ring), ("with Nagle's algorithm", self.nagle)]
+        named += [(_case_of(each).words, each) for each in self.loaded]
+        found = [(words, ring_queue(each).words) for words, each in named if each is not None]
+        return [
+            f"The ring {words}: {said}." if words else f"The ring: {said}." for words, said in found if said
+        ]
+
+    @property
     def figures(self) -> list[tuple[str, str]]:
         """Return figures with their captions."""
         return list(self._drawn())
@@ -203,6 +214,11 @@ class ControlLoopsSection(TargetView):
             yield figure_slope("loops-slope", sweeps), SLOPE_CAPTION
         if sweeps and self.worst is not None:
             yield figure_worst("loops-worst", self.worst[1]), caption_of(*self.worst)
+
+
+def _case_of(ring: Ring) -> Case:
+    load = ring.facts.load
+    return Case(load=load.kind if load else "", clock=ring.facts.clock or "")
 
 
 def _rows(ring: Ring) -> list[StretchRow]:

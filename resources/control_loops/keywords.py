@@ -23,6 +23,7 @@ from reports.control_loops.ring_evidence import (
     KnownHold,
     RingFacts,
 )
+from reports.control_loops.ring_queue import ring_queue
 from reports.control_loops.ring_verdict import (
     ACCOUNT_CHECK,
     HOLD_CHECK,
@@ -145,6 +146,8 @@ class ControlLoopsLibrary(LoopLibrary[Ring]):
                     for ns in (int(np.median(each.time_ns)), stretch_uncertainty(each, "median").expanded)
                 )
                 say(f"{case.stretch(each.name)}: median {median}, U = {u}, of {len(each)} messages")
+        if queue := ring_queue(ring).words:
+            say(queue)
 
     @keyword
     def stretches_should_be_within_their_limits(self) -> None:
