@@ -19,6 +19,7 @@ from reports.record.sampling import miss_probability_upper_95
 from reports.run.folder import EVIDENCE
 from reports.run.tally import key_of
 from reports.tools.answers import SendStream, StreamResult, WitnessResult
+from reports.tools.cpu_quota import cpu_quota
 
 SHARED = 3
 """Streams from which on a reason is told once of all of them."""
@@ -82,6 +83,11 @@ class Instrument:
     def witness(self) -> WitnessResult | None:
         """Return what the stall witness saw."""
         return self.evidence.witness
+
+    @property
+    def quota(self) -> str:
+        """Return in words that a CPU quota stopped the machine; empty: nothing shows one."""
+        return cpu_quota([window[:2] for window in self.witness.windows]).words if self.witness else ""
 
     @property
     def target_producer(self) -> int | None:

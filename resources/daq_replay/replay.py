@@ -23,7 +23,6 @@ from hw.protocols import Job
 from reports.daq_replay.emulation import TARGET_WITNESS
 from reports.daq_replay.kernel_moments import KERNEL_RING
 from reports.daq_replay.stack_proof import DELIVERED, StackEnd, StackProof
-from reports.tools.answers import witness_result
 from resources.clock_sync.lines import (
     CLOCK_MEASURING_MS,
     ClockLine,
@@ -32,7 +31,7 @@ from resources.clock_sync.lines import (
     served_clock_lines,
 )
 from resources.clock_sync.tai_utc import common_tai_utc_s
-from resources.daq_replay.machine_use import keep_machine_use
+from resources.daq_replay.machine_use import keep_machine_use, said_of_machine
 from resources.daq_replay.pattern import Pattern
 from resources.daq_replay.plan import ReplaySettings, new_nonce, write_plan
 from resources.daq_replay.stack_used import SYSTEMS_OWN, StartedProgram, write_stack_used
@@ -48,8 +47,6 @@ Progress = Callable[[str], None]
 
 LEADS_S = (3.0, 6.0, 12.0)
 """From making the plan to slot 0: when a tool is not ready by then, all start again with the next one."""
-MUCH_TAKEN = 0.01
-"""Share of the time above which it is said that the machine is not quiet."""
 RECV_FILES = ("misses.ndjson", "messages.csv", TARGET_WITNESS)
 """What `bw-traffic recv` leaves in its folder."""
 ENDING_S = 15.0
@@ -452,7 +449,8 @@ class Replay:
             problems.append(error)
         sends = {name: attempt(job, of_sends) for name, job in started.sends.items()}
         witness = attempt(started.witness) if started.witness is not None else None
-        self._say_taken(witness)
+        for line in said_of_machine(witness, simulated=self.bench.spec.simulated):
+            self.progress(line)
         for job in started.captures:
             job.stop()
             job.wait(10.0)
@@ -479,16 +477,6 @@ class Replay:
             captures=[capture_file(self.folder, interface) for interface in self.capture_interfaces],
             faults=[*faults, *(str(problem) for problem in problems)],
         )
-
-    def _say_taken(self, witness: dict[str, Any] | None) -> None:
-        """Say so where the machine took much time from the bench, and what that means."""
-        share = witness_result(witness).away_fraction if witness is not None else 0.0
-        if share <= MUCH_TAKEN:
-            return
-        so = "what it took is taken off each late message; streams without a verdict are replayed once more"
-        if not self.bench.spec.simulated:
-            so = "late messages that this explains have no verdict; find what else runs there"
-        self.progress(f"the machine was away from the bench for {100 * share:.2g} % of the time: {so}")
 
     def _fetch_recv_files(self) -> None:
         if self._recv_folder:

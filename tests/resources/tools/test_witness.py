@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from hw.bench import load_bench
-from resources.daq_replay.replay import MUCH_TAKEN, Replay
+from resources.daq_replay.machine_use import MUCH_TAKEN, said_of_machine
 from resources.tools.witness import start_witness
 from tests.fake_bench import FakeBench
 
@@ -39,15 +38,22 @@ def test_processors_are_kept_awake_on_a_virtual_bench_only(tmp_path: Path, virtu
     ],
 )
 def test_it_is_said_where_the_machine_takes_much(share: float, simulated: bool, told: str) -> None:
-    said: list[str] = []
-    replay = SimpleNamespace(
-        bench=SimpleNamespace(spec=replace(SPEC, simulated=simulated)), progress=said.append
-    )
-    say_taken = Replay._say_taken  # pyright: ignore[reportPrivateUsage]
     answer: dict[str, Any] = {"cpus": [], "stalled_fraction": share, "windows": [], "windows_dropped": 0}
-    say_taken(cast("Any", replay), answer)
     own = {"windows": [[0, 100, 0]], "period_ns": 10, "target_ran_ns": [110]}  # the target held it all
-    say_taken(cast("Any", replay), answer | own)
-    say_taken(cast("Any", replay), None)
+    said = [
+        *said_of_machine(answer, simulated=simulated),
+        *said_of_machine(answer | own, simulated=simulated),
+    ]
+    said += said_of_machine(None, simulated=simulated)
     assert len(said) == bool(told)
     assert all(told in line for line in said)
+
+
+def test_a_quota_of_cpus_is_named() -> None:
+    ends_ns = [number * 100_000_000 for number in range(1, 40)]
+    answer: dict[str, Any] = {"cpus": [], "stalled_fraction": 0.1, "windows_dropped": 0}
+    answer["windows"] = [[end_ns - 10_000_000, end_ns, 0] for end_ns in ends_ns]
+    _, said = said_of_machine(answer, simulated=True)
+    assert said.startswith(
+        "39 of its 39 pauses, 100 % of their time, end at one place of each 100 ms: a CPU quota"
+    )
