@@ -18,7 +18,8 @@ from reports.tools.cpu_quota import PERIOD_NS, cpu_quota
 from tests.patience import HANG_S
 
 MS = 1_000_000
-QUOTA_US = 50_000
+QUOTA_US = 10_000
+"""Of each period: little, which the group gets beside other tests, too."""
 PROGRAM = ".build/linux/traffic-gen/bw-traffic"
 
 
@@ -75,8 +76,10 @@ def limited() -> Generator[Path]:
         if first:
             (group / "cpu.cfs_period_us").write_text(str(PERIOD_NS // 1000))
             (group / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
+            (group / "cpu.shares").write_text("262144")
         else:
             (group / "cpu.max").write_text(f"{QUOTA_US} {PERIOD_NS // 1000}")
+            (group / "cpu.weight").write_text("10000")
         yield group
     finally:
         group.rmdir()
