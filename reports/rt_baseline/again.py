@@ -22,7 +22,8 @@ from reports.rejudge.timerlat import TIMERLAT, timerlat_discrepancies
 Json = Mapping[str, Any]
 
 DOCUMENT = "wakeups.json"
-TEXT, WITNESS, LOAD = "cyclictest.hist", "witness.ndjson", "load.json"
+TEXT, WRITTEN = "cyclictest.hist", "cyclictest.json"
+WITNESS, LOAD = "witness.ndjson", "load.json"
 EMULATION = "emulation.ndjson"
 TAIL = Fraction(1, 10_000)
 """Of the wake-ups, that lie above a p99.99."""
@@ -60,6 +61,18 @@ class Text:
             yield f"{TEXT}: {sums} wake-ups, {facts['cycles']} a thread were asked for"
         if [max(column, default=0) for column in self.columns] != self.said["Max Latencies"]:
             yield f"{TEXT}: its rows end elsewhere than at {self.said['Max Latencies']}"
+        ends, width = [max(column, default=0) for column in self.columns], facts["histogram_us"]
+        if max(ends, default=0) >= width:
+            yield f"{TEXT}: goes on to {ends}, {DOCUMENT} has it end before {width}"
+
+    def other_document(self, threads: Json) -> Iterator[str]:
+        """Say where the threads of cyclictest.json, which the page shows, have other histograms."""
+        if len(threads) != len(self.columns):
+            yield f"{WRITTEN}: {len(threads)} threads, {TEXT} has {len(self.columns)}"
+        for place, column in enumerate(self.columns[: len(threads)]):
+            counts = threads[str(place)]["histogram"]
+            if {int(us): count for us, count in counts.items()} != column:
+                yield f"{WRITTEN}: its thread {place} has another histogram than {TEXT}"
 
 
 def wakeup_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
@@ -70,12 +83,13 @@ def wakeup_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str
 def _judge(record: Record, file: Path) -> Iterator[str]:
     facts: Json = json.loads(file.read_text("utf-8"))
     named = {Path(each["path"]).name for each in record["evidence"]}
-    for name in (TEXT, "cyclictest.json", *([LOAD] if "load" in facts else [])):
+    for name in (TEXT, WRITTEN, *([LOAD] if "load" in facts else [])):
         if name not in named:
             yield f"{name} is not among its evidence"
     yield from _subject(record, facts, file.parent)
     found = Text((file.parent / TEXT).read_text("utf-8"))
     yield from found.problems(facts)
+    yield from found.other_document(json.loads((file.parent / WRITTEN).read_text("utf-8"))["thread"])
     cycles = facts["cycles"]
     above = int(cycles * TAIL) if record["statistic"] == "p9999" else 0
     values = [_from_above(column, above) * 1000 for column in found.columns]
@@ -155,7 +169,7 @@ def _is_excused(record: Record, facts: Json, found: Text, folder: Path, above: i
     if witness["windows_dropped"]:
         return True
     limit_ns = record["limit"]["upper"] + record["uncertainty"]["expanded"]
-    run: Json = json.loads((folder / "cyclictest.json").read_text("utf-8"))
+    run: Json = json.loads((folder / WRITTEN).read_text("utf-8"))
     for place, column in enumerate(found.columns):
         cpu = run["thread"][str(place)]["cpu"]
         if facts["machine"] == "guest":

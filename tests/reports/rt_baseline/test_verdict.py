@@ -16,7 +16,15 @@ from reports.rejudge.arithmetic import discrepancies
 from reports.requirements import Requirement
 from reports.rt_baseline.again import wakeup_discrepancies
 from reports.rt_baseline.capability import BESIDE, MAX, P9999, WAKEUP_LATENCY
-from reports.rt_baseline.evidence import FOLDER, HISTOGRAM, IDLE, evidence_files, load_wakeups
+from reports.rt_baseline.evidence import (
+    CYCLICTEST,
+    FOLDER,
+    HISTOGRAM,
+    IDLE,
+    WAKEUPS,
+    evidence_files,
+    load_wakeups,
+)
 from reports.rt_baseline.verdict import BOUNDED_FROM, wakeup_measurement
 from reports.run.folder import RunFolder
 from tests.reports.rt_baseline.sample import CYCLES, QUIET, TARGET, late, write_case
@@ -246,6 +254,47 @@ def test_a_text_of_another_run_is_named(before: str, after: str, told: str, tmp_
     file.write_text(file.read_text().replace(before, after))
     problems, _ = wakeup_discrepancies(run.path, [record])
     assert told in "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"histogram": {"15": CYCLES - 10, "70": 9, "120": 1}}, "its thread 1 has another histogram than"),
+        ({"histogram": {"15": CYCLES - 10, "80": 9.5, "120": 1}}, "its thread 1 has another histogram than"),
+        ({"histogram": {}}, "its thread 1 has another histogram than"),
+        (None, "1 threads, cyclictest.hist has 2"),
+    ],
+)
+def test_a_document_of_other_histograms_is_named(change: Json | None, told: str, tmp_path: Path) -> None:
+    """The page shows what the document has, though value and U may be those of the text."""
+    run, record = made(tmp_path, MAX, cpus={0: QUIET, 1: QUIET})
+    (file,) = run.path.rglob(CYCLICTEST)
+    document = json.loads(file.read_text())
+    if change is None:
+        del document["thread"]["1"]
+        document["num_threads"] = 1
+    else:
+        document["thread"]["1"].update(change)
+    file.write_text(json.dumps(document))
+    problems, _ = wakeup_discrepancies(run.path, [record])
+    assert f"RT: cyclictest.json: {told}" in "\n".join(problems)
+
+
+@pytest.mark.parametrize("text", ["", '{"thread": ', "[]"])
+def test_a_document_that_is_damaged_is_no_evidence(text: str, tmp_path: Path) -> None:
+    run, record = made(tmp_path, MAX)
+    (file,) = run.path.rglob(CYCLICTEST)
+    file.write_text(text)
+    problems, _ = wakeup_discrepancies(run.path, [record])
+    assert len(problems) == 1
+
+
+def test_a_text_that_is_wider_than_asked_is_named(tmp_path: Path) -> None:
+    run, record = made(tmp_path, MAX)
+    (file,) = run.path.rglob(WAKEUPS)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"histogram_us": 120}))
+    problems, _ = wakeup_discrepancies(run.path, [record])
+    assert "RT: cyclictest.hist: goes on to [120], wakeups.json has it end before 120" in problems
 
 
 def test_evidence_that_no_record_names_is_missed(tmp_path: Path) -> None:
