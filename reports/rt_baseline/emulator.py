@@ -143,6 +143,8 @@ def read_emulator(path: Path) -> dict[int, Emulator]:
             )
             if any(start >= end for start, end in pauses):
                 raise ValueError("a pause ends before it begins")
+            if int(line["cpu"]) in found:
+                raise ValueError(f"has CPU {int(line['cpu'])} twice")
             found[int(line["cpu"])] = Emulator(due, tuple(sorted(pauses)))
     except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise RecordError(f"{path.name}: {error!r}") from error
