@@ -108,7 +108,8 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
         if said != here:
             yield f"{name}: {said}, {TEXT} says {here}"
     outcome = outcome_of(record, value, cycles)
-    if outcome == "pass" and record["statistic"] == "p9999" and _above_of_upper(cycles) is None:
+    is_bound = record["statistic"] != "p9999" or _above_of_upper(cycles) is not None
+    if outcome in ("pass", "fail") and not is_bound:
         outcome = "inconclusive"
     if outcome == "fail" and _is_excused(record, facts, found, file.parent, above):
         outcome = "inconclusive"

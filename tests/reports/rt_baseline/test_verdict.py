@@ -98,6 +98,15 @@ def test_too_few_cycles_bound_no_quantile(cycles: int, outcome: str, tmp_path: P
     assert ("give the quantile no upper bound" in record["reason"]) == (outcome != "pass")
 
 
+def test_one_late_wakeup_of_too_few_cycles_is_no_late_quantile(tmp_path: Path) -> None:
+    """Of 1000 cycles the largest stands for the p99.99: one of ten such runs has one beyond it by chance."""
+    case: Json = {"cpus": {1: {15: 999, 5000: 1}}, "cycles": 1000, "samples": 1000, "machine": "own"}
+    record = judged(tmp_path / "few", P9999, **case)
+    assert record["outcome"] == "inconclusive"
+    assert "give the quantile no upper bound" in record["reason"]
+    assert judged(tmp_path / "max", MAX, **case)["outcome"] == "fail"
+
+
 def test_too_few_samples_have_no_verdict(tmp_path: Path) -> None:
     record = judged(tmp_path, MAX, samples=CYCLES + 1)
     assert (record["outcome"], record["reason"]) == ("inconclusive", "too few samples: 40000 of 40001")
