@@ -12,7 +12,7 @@ from typing import Any
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.kernel_ring import KernelRing
-from reports.rejudge.rule import outcome_of
+from reports.rejudge.rule import number_discrepancies, outcome_of
 from reports.rejudge.traced import Meanwhile
 
 Json = Mapping[str, Any]
@@ -72,6 +72,9 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
     share = max(round(1_000_000 * int(row[3]) / int(row[2])) for row in rows.values())
     if numbers.get("noise_ppm") != share:
         yield f"noise_ppm is {numbers.get('noise_ppm')}, {TABLE} says {share}"
+    counted = {"cpus": len(rows), "noises": sum(map(len, noises.values()))}
+    counted |= {name: facts[name] for name in ("threshold_us", "runtime_us")}
+    yield from number_discrepancies(record, counted)
     if facts["machine"] != "own":
         meanwhile = Meanwhile(folder, facts["machine"])
         unknown = [cpu for cpu in noises if meanwhile.is_unknown(cpu)]

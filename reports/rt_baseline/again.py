@@ -16,7 +16,7 @@ from reports.rejudge.answers import read_result
 from reports.rejudge.each import judge_each
 from reports.rejudge.hardware_noise import NOISE, noise_discrepancies
 from reports.rejudge.machine import Machine, less_target
-from reports.rejudge.rule import outcome_of
+from reports.rejudge.rule import number_discrepancies, outcome_of
 from reports.rejudge.timerlat import TIMERLAT, timerlat_discrepancies
 
 Json = Mapping[str, Any]
@@ -107,6 +107,7 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
     ):
         if said != here:
             yield f"{name}: {said}, {TEXT} says {here}"
+    yield from number_discrepancies(record, _numbers(record, facts, found, above))
     outcome = outcome_of(record, value, cycles)
     is_bound = record["statistic"] != "p9999" or _above_of_upper(cycles) is not None
     if outcome in ("pass", "fail") and not is_bound:
@@ -115,6 +116,17 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
         outcome = "inconclusive"
     if record["outcome"] != outcome:
         yield f"{record['outcome']}, {TEXT} comes to {outcome}"
+
+
+def _numbers(record: Record, facts: Json, found: Text, above: int) -> dict[str, int]:
+    """Return what the record's conditions say of the evidence, besides what `_subject` demands."""
+    ticks = facts["ticks"]
+    return {
+        "cpus": len(found.columns),
+        "stolen_ppm": round(1_000_000 * facts["stolen_ticks"] / ticks) if ticks else 0,
+        "overflow": sum(found.said["Histogram Overflows"]),
+        **({"above_value": above} if record["statistic"] == "p9999" else {}),
+    }
 
 
 def _subject(record: Record, facts: Json, folder: Path) -> Iterator[str]:

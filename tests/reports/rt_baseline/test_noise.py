@@ -229,6 +229,8 @@ def test_events_without_room_leave_no_figure(tmp_path: Path) -> None:
         ({"n": 5}, "n: 5, ring.gz says 4"),
         ({"outcome": "fail"}, "fail, ring.gz comes to pass"),
         ({"conditions": {"numbers": []}}, "noise_ppm is None, hwnoise.txt says 37"),
+        ({"conditions": {"numbers": [{"name": "noises", "value": 1}]}}, "noises is 1, the evidence says 2"),
+        ({"conditions": {"numbers": [{"name": "cpus", "value": 2}]}}, "cpus is 2, the evidence says 1"),
         (
             {"subject": {"target": "embedded", "axes": [{"axis": "beside", "value": "nothing"}]}},
             "noise.json is of",

@@ -248,6 +248,22 @@ def test_what_the_text_contradicts_is_named(change: Json, told: str, tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("name", "own", "told"),
+    [
+        ("stolen_ppm", 4640, "stolen_ppm is 0, the evidence says 4640"),
+        ("cpus", 2, "cpus is 0, the evidence says 2"),
+        ("above_value", 4, "above_value is 0, the evidence says 4"),
+    ],
+)
+def test_conditions_are_those_of_the_evidence(name: str, own: int, told: str, tmp_path: Path) -> None:
+    run, record = made(tmp_path, P9999, cpus={0: QUIET, 1: QUIET})
+    for value, problems in ((own, []), (0, [f"RT: {told}"])):
+        numbers = [*record["conditions"]["numbers"], {"name": name, "value": value}]
+        changed = record | {"conditions": {"load": "idle", "numbers": numbers}}
+        assert wakeup_discrepancies(run.path, [changed]) == (problems, 1)
+
+
+@pytest.mark.parametrize(
     ("before", "after", "told"),
     [
         ("000120 000001", "000120 000002", "its rows sum up to [40001]"),
