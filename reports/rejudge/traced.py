@@ -37,7 +37,9 @@ class Meanwhile:
             for line in lines:
                 if line["cpu"] in self._pauses:
                     raise ValueError(f"{emulation.name} has CPU {line['cpu']} twice")
-                self._pauses[line["cpu"]] = [(low, high) for low, high in line["pauses_tai_ns"]]
+                start, stop = line["due_tai_ns"]
+                within = [(low, high) for low, high in line["pauses_tai_ns"] if low < stop and high > start]
+                self._pauses[line["cpu"]] = within
         self.offsets: tuple[int, int] | None = (0, 0) if machine == "shared" else None
         clocks = [read_result(folder / name) for name in CLOCKS if (folder / name).exists()]
         if machine == "guest" and len(clocks) == len(CLOCKS):

@@ -221,7 +221,7 @@ def _guest_needs(column: Mapping[int, int], limit_ns: int, witness: Json, said: 
     start, stop = said["due_tai_ns"]
     inside = [window[0] < stop and window[1] > start for window in witness["windows"]]
     pauses = less_target(_of_those(witness, inside), int(witness.get("period_ns") or 0))
-    pauses += [(low, high) for low, high in said["pauses_tai_ns"]]
+    pauses += [(low, high) for low, high in said["pauses_tai_ns"] if low < stop and high > start]
     known = [cpu["utilisation"] for cpu in witness["cpus"] if cpu.get("utilisation") is not None]
     # Thousandths, rounded up, as the first judge has them.
     machine = Machine(pauses, math.ceil(1000 * max(known)) / 1000 if known else 0.0)

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from reports.control_loops.load import KnownLoad
+from reports.errors import RecordError
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Limit, NumberedCondition, Subject
 from reports.rejudge.arithmetic import discrepancies
 from reports.requirements import Requirement
 from reports.rt_baseline.again import wakeup_discrepancies
 from reports.rt_baseline.capability import BESIDE, MAX, P9999, WAKEUP_LATENCY
+from reports.rt_baseline.emulator import EMULATION
 from reports.rt_baseline.evidence import (
     CYCLICTEST,
     FOLDER,
@@ -160,6 +162,19 @@ def test_a_guest_that_its_emulator_did_not_run_has_no_verdict(tmp_path: Path) ->
     for pause_ns, outcome in ((3_999_000, "inconclusive"), (3_998_999, "fail")):
         case: Json = {"cpus": {0: late(5000)}, "machine": "guest", "emulator": [(0, pause_ns)]}
         assert judged(tmp_path / outcome, MAX, **case)["outcome"] == outcome
+
+
+def test_a_pause_while_cyclictest_was_not_due_excuses_nothing(tmp_path: Path) -> None:
+    """The guest slept then as it liked."""
+    case: Json = {"cpus": {0: late(5000)}, "machine": "guest", "emulator": [(0, 4 * MS)]}
+    run, record = made(tmp_path, MAX, **case)
+    assert record["outcome"] == "inconclusive"
+    (file,) = run.path.rglob(EMULATION)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"due_tai_ns": [10**9, 9 * 10**9]}))
+    problems, _ = wakeup_discrepancies(run.path, [record])
+    assert problems == ["RT: inconclusive, cyclictest.hist comes to fail"]
+    with pytest.raises(RecordError, match=r"emulation\.ndjson: .*outside of due_tai_ns"):
+        load_wakeups(file.parent)
 
 
 def test_the_same_time_is_lost_once(tmp_path: Path) -> None:
