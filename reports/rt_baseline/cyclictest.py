@@ -79,6 +79,8 @@ def read_cyclictest(path: Path) -> Cyclictest:
             bool(system["realtime"]),
             tuple(_cpu(each, f"{path.name}: thread {name}") for name, each in threads.items()),
         )
+    except RecordError:
+        raise
     except (OSError, ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise RecordError(f"{path.name}: {type(error).__name__}: {error}") from error
 
