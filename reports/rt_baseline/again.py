@@ -44,6 +44,8 @@ class Text:
                 us, *counts = map(int, line.split())
                 self.columns = self.columns or [{} for _ in counts]
                 for column, count in zip(self.columns, counts, strict=True):
+                    if count and us in column:
+                        raise ValueError(f"{TEXT}: has a row of {us} us twice")
                     if count:
                         column[us] = count
             elif line.startswith("# ") and ": " in line and "Thread" not in line:

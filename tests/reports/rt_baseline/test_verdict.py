@@ -286,6 +286,7 @@ def test_conditions_are_those_of_the_evidence(name: str, own: int, told: str, tm
         ("Max Latencies: 00120", "Max Latencies: 00121", "its rows end elsewhere than at [121]"),
         ("000120 000001", "000121 000001", "value: 120000, cyclictest.hist says 121000"),
         ("# Total:", "# Sum:", "KeyError"),
+        ("000080 000009", "000080 000007\n000080 000009", "cyclictest.hist: has a row of 80 us twice"),
     ],
 )
 def test_a_text_of_another_run_is_named(before: str, after: str, told: str, tmp_path: Path) -> None:
