@@ -95,6 +95,8 @@ def read_load(folder: Path, known: KnownLoad) -> AchievedLoad:
             name: None if (value := document[name]["value"]) is None else float(value)
             for name in ("cpu_s", "written_bytes", "received_bit_s", "forks")
         }
+    except RecordError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{LOAD_FILE}: {type(error).__name__}: {error}") from error
     if not over_s > 0:

@@ -12,11 +12,13 @@ from typing import Any
 from reports.rejudge.again import Record
 from reports.rejudge.each import judge_each
 from reports.rejudge.kernel_ring import KernelRing
-from reports.rejudge.rule import outcome_of
+from reports.rejudge.rule import number_discrepancies, outcome_of
 from reports.rejudge.traced import Meanwhile
 
 Json = Mapping[str, Any]
 NOISE, TABLE, RING = "noise.json", "hwnoise.txt", "ring.gz"
+EMULATION = "emulation.ndjson"
+EVENT = "osnoise/sample_threshold"
 COLUMNS = 9
 """CPU, #periods, runtime, noise, share, most of a period, longest, by hardware, by NMIs."""
 
@@ -43,15 +45,17 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
         yield f"{RING}: events are missing: there is no figure"
     rows = _rows((folder / TABLE).read_text("utf-8"))
     noises = {
-        cpu: [
-            (time, ring.number(fields, "duration"))
-            for time, fields in ring.events("osnoise/sample_threshold", cpu)
-        ]
+        cpu: [(time, ring.number(fields, "duration")) for time, fields in ring.events(EVENT, cpu)]
         for cpu in rows
     }
+    for cpu in ring.cpus:
+        if cpu not in rows and any(ring.events(EVENT, cpu)):
+            yield f"{TABLE} has no row of CPU {cpu}, of which {RING} has noise"
     for cpu, row in rows.items():
         most_us = max((length for _, length in noises[cpu]), default=0) // 1000
-        if int(row[6]) > most_us or int(row[7]) + int(row[8]) > len(noises[cpu]):
+        whole_us = sum(length for _, length in noises[cpu]) // 1000
+        has_more = int(row[6]) > most_us or int(row[3]) > whole_us
+        if has_more or int(row[7]) + int(row[8]) > len(noises[cpu]):
             yield f"{TABLE} has more noise of CPU {cpu} than {RING}"
     value = max((length for each in noises.values() for _, length in each), default=0)
     periods = min(int(row[1]) for row in rows.values())
@@ -68,6 +72,15 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
     share = max(round(1_000_000 * int(row[3]) / int(row[2])) for row in rows.values())
     if numbers.get("noise_ppm") != share:
         yield f"noise_ppm is {numbers.get('noise_ppm')}, {TABLE} says {share}"
+    counted = {"cpus": len(rows), "noises": sum(map(len, noises.values()))}
+    counted |= {name: facts[name] for name in ("threshold_us", "runtime_us")}
+    yield from number_discrepancies(record, counted)
+    if facts["machine"] != "own":
+        meanwhile = Meanwhile(folder, facts["machine"])
+        unknown = [cpu for cpu in noises if meanwhile.is_unknown(cpu)]
+        if unknown:
+            yield f"{EMULATION} has no line of CPU {unknown[0]}"
+            return
     outcome = outcome_of(record, value, periods)
     if outcome == "fail" and _is_excused(record, facts, noises, folder):
         outcome = "inconclusive"

@@ -89,6 +89,14 @@ def part_discrepancies(
             yield f"part {part['name']} of U is of kind {part['kind']}"
 
 
+def number_discrepancies(record: Record, wanted: Mapping[str, float]) -> Iterator[str]:
+    """Say where numbers among a record's conditions are not those worked out; runs of before lack some."""
+    for each in record["conditions"]["numbers"]:
+        here = wanted.get(each["name"], each["value"])
+        if each["value"] != here:
+            yield f"{each['name']} is {each['value']}, the evidence says {here}"
+
+
 def limit_discrepancies(record: Record, upper: float, lower: float, says: str) -> Iterator[str]:
     """Say where the limits are not those worked out, in whole ns; rounding may differ by one."""
     for name, found in (("upper", upper), ("lower", lower)):

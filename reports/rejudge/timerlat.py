@@ -43,7 +43,9 @@ def _judge(file: Path) -> Iterator[str]:
         ]
         for cpu in ring.cpus
     }
-    columns = _columns((file.parent / HISTOGRAM).read_text("utf-8"))
+    text = (file.parent / HISTOGRAM).read_text("utf-8")
+    columns = _columns(text)
+    yield from _whole(text, columns)
     for (cpu, context), (counts, count) in columns.items():
         own = [latency // 1000 for _, place, latency in samples.get(cpu, ()) if place == context]
         if not _is_in_a_row(own, counts, count, facts["entries"]):
@@ -94,6 +96,24 @@ def _columns(text: str) -> dict[tuple[int, int], tuple[Counter[int], int]]:
             for column, count in zip(counts, words[1:], strict=True):
                 column[int(words[0])] = int(count)
     return found
+
+
+def _whole(text: str, columns: Mapping[tuple[int, int], tuple[Counter[int], int]]) -> Iterator[str]:
+    """Say where rtla's histogram lacks an end, or has another sum than it says there."""
+    lines = [line.split() for line in text.splitlines()]
+    heads = next((words[1:] for words in lines if words[:1] == ["Index"]), list[str]())
+    said = next((list(map(int, words[1:])) for words in lines if words[:1] == ["count:"]), None)
+    if not heads:
+        yield f"{HISTOGRAM}: has no columns"
+    elif not columns or said is None:
+        yield f"{HISTOGRAM}: ends before it says how many samples it has"
+    elif len(columns) < len(heads):
+        yield f"{HISTOGRAM}: has a column twice"
+    else:
+        inside = [counts.total() for counts, _ in columns.values()]
+        # By its version rtla counts what is over, too, or not.
+        if said not in (inside, [count for _, count in columns.values()]):
+            yield f"{HISTOGRAM}: says {said}, its rows sum up to {inside}"
 
 
 def _is_in_a_row(latencies: list[int], counts: Counter[int], count: int, entries: int) -> bool:

@@ -33,9 +33,13 @@ class Meanwhile:
         self._pauses: dict[int, list[tuple[int, int]]] | None = None
         if emulation.exists():
             lines = map(json.loads, emulation.read_text("utf-8").splitlines())
-            self._pauses = {
-                line["cpu"]: [(low, high) for low, high in line["pauses_tai_ns"]] for line in lines
-            }
+            self._pauses = {}
+            for line in lines:
+                if line["cpu"] in self._pauses:
+                    raise ValueError(f"{emulation.name} has CPU {line['cpu']} twice")
+                start, stop = line["due_tai_ns"]
+                within = [(low, high) for low, high in line["pauses_tai_ns"] if low < stop and high > start]
+                self._pauses[line["cpu"]] = within
         self.offsets: tuple[int, int] | None = (0, 0) if machine == "shared" else None
         clocks = [read_result(folder / name) for name in CLOCKS if (folder / name).exists()]
         if machine == "guest" and len(clocks) == len(CLOCKS):
@@ -46,6 +50,10 @@ class Meanwhile:
             and not self._witness["windows_dropped"]
             and (machine == "shared" or self._pauses is not None)
         )
+
+    def is_unknown(self, cpu: int) -> bool:
+        """Say whether an emulator was watched, but not this CPU of it."""
+        return self._pauses is not None and cpu not in self._pauses
 
     def of_cpu(self, cpu: int) -> Machine:
         """Return the machine as a CPU of the target has it."""
@@ -60,8 +68,8 @@ class Meanwhile:
             }
             witness = {**witness, **chosen}
         pauses = less_target(witness, int(witness.get("period_ns") or 0))
-        if self._machine == "guest" and self._pauses:
-            pauses += self._pauses.get(cpu, [])
+        if self._machine == "guest" and self._pauses is not None:
+            pauses += self._pauses[cpu]
         known = [each["utilisation"] for each in witness["cpus"] if each.get("utilisation") is not None]
         # Thousandths, rounded up, as the first judge has them.
         return Machine(pauses, math.ceil(1000 * max(known)) / 1000 if known else 0.0)
@@ -72,7 +80,7 @@ class Meanwhile:
             return None
         # Half of the sum, rounded down, as the first judge has it.
         shift = (self.offsets[0] + self.offsets[1]) // 2
-        return [(low + shift, high + shift) for low, high in self._pauses.get(cpu, [])]
+        return [(low + shift, high + shift) for low, high in self._pauses[cpu]]
 
     def by_witness(self, begin: int, end: int) -> tuple[int, int]:
         """Return a time of the target by the witness's clock, as wide as it may have been."""

@@ -16,13 +16,14 @@ from reports.rejudge.answers import read_result
 from reports.rejudge.each import judge_each
 from reports.rejudge.hardware_noise import NOISE, noise_discrepancies
 from reports.rejudge.machine import Machine, less_target
-from reports.rejudge.rule import outcome_of
+from reports.rejudge.rule import number_discrepancies, outcome_of
 from reports.rejudge.timerlat import TIMERLAT, timerlat_discrepancies
 
 Json = Mapping[str, Any]
 
 DOCUMENT = "wakeups.json"
-TEXT, WITNESS, LOAD = "cyclictest.hist", "witness.ndjson", "load.json"
+TEXT, WRITTEN = "cyclictest.hist", "cyclictest.json"
+WITNESS, LOAD = "witness.ndjson", "load.json"
 EMULATION = "emulation.ndjson"
 TAIL = Fraction(1, 10_000)
 """Of the wake-ups, that lie above a p99.99."""
@@ -43,6 +44,8 @@ class Text:
                 us, *counts = map(int, line.split())
                 self.columns = self.columns or [{} for _ in counts]
                 for column, count in zip(self.columns, counts, strict=True):
+                    if count and us in column:
+                        raise ValueError(f"{TEXT}: has a row of {us} us twice")
                     if count:
                         column[us] = count
             elif line.startswith("# ") and ": " in line and "Thread" not in line:
@@ -60,6 +63,18 @@ class Text:
             yield f"{TEXT}: {sums} wake-ups, {facts['cycles']} a thread were asked for"
         if [max(column, default=0) for column in self.columns] != self.said["Max Latencies"]:
             yield f"{TEXT}: its rows end elsewhere than at {self.said['Max Latencies']}"
+        ends, width = [max(column, default=0) for column in self.columns], facts["histogram_us"]
+        if max(ends, default=0) >= width:
+            yield f"{TEXT}: goes on to {ends}, {DOCUMENT} has it end before {width}"
+
+    def other_document(self, threads: Json) -> Iterator[str]:
+        """Say where the threads of cyclictest.json, which the page shows, have other histograms."""
+        if len(threads) != len(self.columns):
+            yield f"{WRITTEN}: {len(threads)} threads, {TEXT} has {len(self.columns)}"
+        for place, column in enumerate(self.columns[: len(threads)]):
+            counts = threads[str(place)]["histogram"]
+            if {int(us): count for us, count in counts.items()} != column:
+                yield f"{WRITTEN}: its thread {place} has another histogram than {TEXT}"
 
 
 def wakeup_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str], int]:
@@ -70,12 +85,13 @@ def wakeup_discrepancies(run: Path, records: Sequence[Record]) -> tuple[list[str
 def _judge(record: Record, file: Path) -> Iterator[str]:
     facts: Json = json.loads(file.read_text("utf-8"))
     named = {Path(each["path"]).name for each in record["evidence"]}
-    for name in (TEXT, "cyclictest.json", *([LOAD] if "load" in facts else [])):
+    for name in (TEXT, WRITTEN, *([LOAD] if "load" in facts else [])):
         if name not in named:
             yield f"{name} is not among its evidence"
     yield from _subject(record, facts, file.parent)
     found = Text((file.parent / TEXT).read_text("utf-8"))
     yield from found.problems(facts)
+    yield from found.other_document(json.loads((file.parent / WRITTEN).read_text("utf-8"))["thread"])
     cycles = facts["cycles"]
     above = int(cycles * TAIL) if record["statistic"] == "p9999" else 0
     values = [_from_above(column, above) * 1000 for column in found.columns]
@@ -93,13 +109,26 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
     ):
         if said != here:
             yield f"{name}: {said}, {TEXT} says {here}"
+    yield from number_discrepancies(record, _numbers(record, facts, found, above))
     outcome = outcome_of(record, value, cycles)
-    if outcome == "pass" and record["statistic"] == "p9999" and _above_of_upper(cycles) is None:
+    is_bound = record["statistic"] != "p9999" or _above_of_upper(cycles) is not None
+    if outcome in ("pass", "fail") and not is_bound:
         outcome = "inconclusive"
     if outcome == "fail" and _is_excused(record, facts, found, file.parent, above):
         outcome = "inconclusive"
     if record["outcome"] != outcome:
         yield f"{record['outcome']}, {TEXT} comes to {outcome}"
+
+
+def _numbers(record: Record, facts: Json, found: Text, above: int) -> dict[str, int]:
+    """Return what the record's conditions say of the evidence, besides what `_subject` demands."""
+    ticks = facts["ticks"]
+    return {
+        "cpus": len(found.columns),
+        "stolen_ppm": round(1_000_000 * facts["stolen_ticks"] / ticks) if ticks else 0,
+        "overflow": sum(found.said["Histogram Overflows"]),
+        **({"above_value": above} if record["statistic"] == "p9999" else {}),
+    }
 
 
 def _subject(record: Record, facts: Json, folder: Path) -> Iterator[str]:
@@ -155,7 +184,7 @@ def _is_excused(record: Record, facts: Json, found: Text, folder: Path, above: i
     if witness["windows_dropped"]:
         return True
     limit_ns = record["limit"]["upper"] + record["uncertainty"]["expanded"]
-    run: Json = json.loads((folder / "cyclictest.json").read_text("utf-8"))
+    run: Json = json.loads((folder / WRITTEN).read_text("utf-8"))
     for place, column in enumerate(found.columns):
         cpu = run["thread"][str(place)]["cpu"]
         if facts["machine"] == "guest":
@@ -194,7 +223,7 @@ def _guest_needs(column: Mapping[int, int], limit_ns: int, witness: Json, said: 
     start, stop = said["due_tai_ns"]
     inside = [window[0] < stop and window[1] > start for window in witness["windows"]]
     pauses = less_target(_of_those(witness, inside), int(witness.get("period_ns") or 0))
-    pauses += [(low, high) for low, high in said["pauses_tai_ns"]]
+    pauses += [(low, high) for low, high in said["pauses_tai_ns"] if low < stop and high > start]
     known = [cpu["utilisation"] for cpu in witness["cpus"] if cpu.get("utilisation") is not None]
     # Thousandths, rounded up, as the first judge has them.
     machine = Machine(pauses, math.ceil(1000 * max(known)) / 1000 if known else 0.0)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from reports.errors import RecordError
 from reports.record.json_text import load_json
+from reports.tools.answers import Reader
 
 FILE_VERSION = 1
 """Of the document: rt-tests 2.0 and later."""
@@ -78,13 +79,19 @@ def read_cyclictest(path: Path) -> Cyclictest:
             bool(system["realtime"]),
             tuple(_cpu(each, f"{path.name}: thread {name}") for name, each in threads.items()),
         )
+    except RecordError:
+        raise
     except (OSError, ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise RecordError(f"{path.name}: {type(error).__name__}: {error}") from error
 
 
 def _cpu(thread: dict[str, Any], where: str) -> CpuWakeups:
-    counts = sorted((int(us), int(count)) for us, count in thread["histogram"].items())
-    cpu, cycles, low, high = (int(thread[key]) for key in ("cpu", "cycles", "min", "max"))
+    reader = Reader(thread, where)
+    histogram = reader.child("histogram")
+    counts = sorted((int(us), int(histogram.get(us, int))) for us in histogram.data)
+    cpu, cycles, low, high = (int(reader.get(key, int)) for key in ("cpu", "cycles", "min", "max"))
+    if cpu < 0:
+        raise RecordError(f"{where}.cpu: {cpu}, must be 0 or more")
     overflow = cycles - sum(count for _, count in counts)
     if overflow < 0 or any(us < 0 or count < 1 for us, count in counts):
         raise RecordError(f"{where}: a histogram of more than its {cycles} cycles, or of less than none")

@@ -143,6 +143,10 @@ def read_emulator(path: Path) -> dict[int, Emulator]:
             )
             if any(start >= end for start, end in pauses):
                 raise ValueError("a pause ends before it begins")
+            if due[0] > due[1] or any(start >= due[1] or end <= due[0] for start, end in pauses):
+                raise ValueError("due_tai_ns ends before it begins, or a pause lies outside of due_tai_ns")
+            if int(line["cpu"]) in found:
+                raise ValueError(f"has CPU {int(line['cpu'])} twice")
             found[int(line["cpu"])] = Emulator(due, tuple(sorted(pauses)))
     except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise RecordError(f"{path.name}: {error!r}") from error

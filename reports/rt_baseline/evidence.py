@@ -140,6 +140,11 @@ def load_wakeups(folder: Path) -> Wakeups:
                 f"the histogram overflows: {each.overflow} of {each.cycles} wake-ups of CPU {each.cpu} were"
                 f" {facts.histogram_us} us late or more, up to {each.max_us} us: no quantile is known"
             )
+        if each.max_us >= facts.histogram_us:
+            raise RecordError(
+                f"{CYCLICTEST}: the histogram of CPU {each.cpu} goes on to {each.max_us} us, it was asked for"
+                f" as far as {facts.histogram_us - 1} us"
+            )
     place = folder / WITNESS
     witness = witness_result(last_result(place)) if place.exists() else None
     load = read_load(folder, facts.load) if facts.load else None

@@ -123,13 +123,18 @@ def load_noise(folder: Path) -> Noises:
     """Read the evidence of a case.
 
     Raises:
-        RecordError: It is damaged, events had no room, or rtla saw a noise that the kernel's events lack.
+        RecordError: It is damaged, events had no room, rtla's table or the kernel's events have a noise or a
+            CPU that the other lacks, or nobody watched the emulator of one of a guest's CPUs.
     """
     facts = read_document(NoiseFacts, folder / NOISE, SCHEMA)
     if not (facts.threshold_us >= 1 and 1 <= facts.runtime_us <= facts.period_us):
         raise RecordError(f"{NOISE}: need threshold_us >= 1 and 1 <= runtime_us <= period_us")
     table, recording = read_noise(folder / TABLE), whole_recording(folder)
     by_cpu: dict[int, np.ndarray] = {}
+    known = {each.cpu for each in table}
+    for cpu, ring in recording.rings.items():
+        if cpu not in known and len(ring.events.get(EVENT, ())):
+            raise RecordError(f"{TABLE}: has no row of CPU {cpu}, the kernel's events have noise of it")
     for row in table:
         if row.cpu not in recording.rings or EVENT not in recording.rings[row.cpu].events:
             raise RecordError(f"ring.gz: has no {EVENT} of CPU {row.cpu}")
@@ -141,9 +146,18 @@ def load_noise(folder: Path) -> Noises:
                 f"{TABLE}: {row.count} noises of CPU {row.cpu} up to {row.single_us} us, the kernel's events"
                 f" have {len(events)} up to {most_us} us"
             )
+        if row.noise_us > int(lengths.sum()) // NS_PER_US:
+            raise RecordError(
+                f"{TABLE}: {row.noise_us} us of CPU {row.cpu}, the kernel's events have"
+                f" {int(lengths.sum()) // NS_PER_US} us"
+            )
         by_cpu[row.cpu] = np.stack([ends - lengths, ends], axis=1)
     load = read_load(folder, facts.load) if facts.load else None
-    return Noises(facts, table, by_cpu, load_meanwhile(folder, facts.machine), load)
+    meanwhile = load_meanwhile(folder, facts.machine)
+    if meanwhile.emulator is not None:
+        for cpu in by_cpu:
+            meanwhile.emulator_pauses(cpu)
+    return Noises(facts, table, by_cpu, meanwhile, load)
 
 
 def noise_measurement(found: Noises, requirement: Requirement, context: Context) -> Measurement:

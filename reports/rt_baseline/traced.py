@@ -15,7 +15,7 @@ from typing import Literal
 
 from reports.clock_sync.two_way_reference import read_offset_answer
 from reports.errors import RecordError
-from reports.rt_baseline.emulator import EMULATION, Emulator, read_emulator
+from reports.rt_baseline.emulator import EMULATION, Emulator, Pause, read_emulator
 from reports.rt_baseline.excuse import of_cpu
 from reports.timeline.kernel_recording import Recording, load_recording
 from reports.tools.answers import WitnessResult, last_result, witness_result
@@ -57,8 +57,13 @@ class Meanwhile:
             raise RecordError("there was no witness")
         if self.machine == "shared":
             return TakenTime.of(of_cpu(self.witness, cpu))
-        pauses = self.emulator[cpu].pauses if self.emulator and cpu in self.emulator else ()
-        return TakenTime.of(self.witness, pauses)
+        return TakenTime.of(self.witness, () if self.emulator is None else self.emulator_pauses(cpu))
+
+    def emulator_pauses(self, cpu: int) -> tuple[Pause, ...]:
+        """Return when a watched emulator did not run a CPU; raises RecordError: that CPU nobody watched."""
+        if self.emulator is None or cpu not in self.emulator:
+            raise RecordError(f"{EMULATION}: has no line of CPU {cpu}")
+        return self.emulator[cpu].pauses
 
     def away(self, cpu: int) -> TakenTime | None:
         """Return when the emulator did not run a CPU of a guest, by the guest's clock; None: nobody knows.
@@ -68,7 +73,7 @@ class Meanwhile:
         if self.emulator is None or self.offsets_ns is None:
             return None
         offset_ns = sum(self.offsets_ns) // 2
-        pauses = self.emulator[cpu].pauses if cpu in self.emulator else ()
+        pauses = self.emulator_pauses(cpu)
         return TakenTime.between([(start + offset_ns, end + offset_ns) for start, end in pauses])
 
     def reference_ns(self, begin_ns: int, end_ns: int) -> tuple[int, int]:

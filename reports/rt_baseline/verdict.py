@@ -4,7 +4,8 @@
 A value over limit + U is a fail where the machine's pauses leave more wake-ups over it than the statistic may
 have there: none of a maximum, of the p99.99 one of ten thousand. Where they leave no more, nobody knows what
 the target itself would have done: inconclusive. A pause never makes a pass. Where nobody watched whether the
-emulator of a guest ran it, late wake-ups leave it without a verdict.
+emulator of a guest ran it, late wake-ups leave it without a verdict. So do cycles so few that the p99.99 has
+no upper bound: of a thousand the largest stands for it.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def wakeup_measurement(found: Wakeups, requirement: Requirement, context: Contex
         statistic=statistic,
         unit=sample.unit,
     )
-    if judged.outcome == "pass" and statistic != MAX and n < BOUNDED_FROM:
+    if judged.outcome in ("pass", "fail") and statistic != MAX and n < BOUNDED_FROM:
         why = f"{n} cycles a CPU give the quantile no upper bound with 95 %, {BOUNDED_FROM} are needed"
         judged = Verdict("inconclusive", judged.margin, why)
     elif judged.outcome == "fail":

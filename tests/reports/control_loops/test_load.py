@@ -158,7 +158,7 @@ def test_file_of_another_load_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"load\.json"):
         read_load(tmp_path, NETWORK)
     achieve(tmp_path, node="p01")
-    with pytest.raises(RecordError, match=r"load\.json: is of another load, network on p01"):
+    with pytest.raises(RecordError, match=r"^load\.json: is of another load, network on p01"):
         read_load(tmp_path, NETWORK)
     (tmp_path / "load.json").write_text("[]")
     with pytest.raises(RecordError, match=r"load\.json"):

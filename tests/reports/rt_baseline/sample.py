@@ -62,9 +62,10 @@ def write_case(
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = {1: QUIET} if cpus is None else cpus
+    width_us = max(HISTOGRAM_US, *(max(each) + 1 for each in found.values()))
     write_facts(
         folder,
-        WakeupFacts(TARGET, 200, cycles, HISTOGRAM_US, 95, machine, 8, 1724, latency_target_us=0, load=load),
+        WakeupFacts(TARGET, 200, cycles, width_us, 95, machine, 8, 1724, latency_target_us=0, load=load),
     )
     (folder / PRINTED).write_text("# /dev/cpu_dma_latency set to 0us\n")
     _write_json(folder / CYCLICTEST, found, overflow)

@@ -108,6 +108,9 @@ def test_threads_that_nobody_read_are_an_error(tmp_path: Path) -> None:
         '{"cpu":0,"due_tai_ns":[1,9],"pauses_tai_ns":[[2,2]]}',
         '{"cpu":0,"due_tai_ns":[1,9],"pauses_tai_ns":[[2]]}',
         '{"cpu":0,"due_tai_ns":[1],"pauses_tai_ns":[]}',
+        '{"cpu":0,"due_tai_ns":[1,9],"pauses_tai_ns":[]}\n' * 2,
+        '{"cpu":0,"due_tai_ns":[9,1],"pauses_tai_ns":[]}',
+        '{"cpu":0,"due_tai_ns":[1,9],"pauses_tai_ns":[[9,12]]}',
         "[]",
     ],
 )

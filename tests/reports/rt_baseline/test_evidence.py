@@ -74,7 +74,11 @@ def test_a_run_that_was_killed_has_no_figure(tmp_path: Path) -> None:
         ("thread", {"min": 14}, "min is 14, its histogram begins at 15"),
         ("thread", {"max": 119}, "max is 119, its histogram ends at 120"),
         ("thread", {"max": 121}, "max is 121, its histogram ends at 120"),
-        ("thread", {"cpu": None}, "TypeError"),
+        ("thread", {"cpu": None}, "thread 0.cpu: expected int, found None"),
+        ("thread", {"cpu": -1}, "thread 0.cpu: -1, must be 0 or more"),
+        ("thread", {"cycles": CYCLES + 0.9}, "thread 0.cycles: expected int, found 40000.9"),
+        ("histogram", {"120": 1.9}, "thread 0.histogram.120: expected int, found 1.9"),
+        ("histogram", {"120": "1"}, "thread 0.histogram.120: expected int, found '1'"),
     ],
 )
 def test_what_is_no_run_of_cyclictest_is_refused(of: str, change: Json, said: str, tmp_path: Path) -> None:
@@ -83,7 +87,7 @@ def test_what_is_no_run_of_cyclictest_is_refused(of: str, change: Json, said: st
     thread: Json = document["thread"]["0"]
     {"document": document, "thread": thread, "histogram": thread["histogram"]}[of].update(change)
     (folder / CYCLICTEST).write_text(json.dumps(document))
-    with pytest.raises(RecordError, match=said):
+    with pytest.raises(RecordError, match=rf"^cyclictest\.json: (?!RecordError).*{said}"):
         load_wakeups(folder)
 
 
@@ -92,6 +96,7 @@ def test_what_is_no_run_of_cyclictest_is_refused(of: str, change: Json, said: st
     [
         ({"cycles": 0}, "need interval_us, cycles, histogram_us, priority >= 1"),
         ({"stolen_ticks": 1725}, "need 0 <= stolen_ticks <= ticks"),
+        ({"histogram_us": 120}, "histogram of CPU 1 goes on to 120 us, it was asked for as far as 119 us"),
         ({"machine": "borrowed"}, "machine"),
         ({"schema": "benchwright.rt_baseline/9"}, "schema"),
     ],

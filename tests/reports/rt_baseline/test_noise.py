@@ -17,6 +17,7 @@ from reports.rejudge.arithmetic import discrepancies
 from reports.rejudge.hardware_noise import noise_discrepancies
 from reports.requirements import Requirement
 from reports.rt_baseline.capability import BESIDE, HARDWARE_NOISE, MAX
+from reports.rt_baseline.emulator import EMULATION
 from reports.rt_baseline.evidence import FOLDER, IDLE
 from reports.rt_baseline.noise import (
     NOISE,
@@ -106,8 +107,9 @@ def test_too_few_periods_have_no_verdict(tmp_path: Path) -> None:
 
 
 def test_the_share_is_rtlas(tmp_path: Path) -> None:
-    found = load_noise(write_noises(tmp_path, noise_us=15_000))
-    assert (found.share_ppm, found.count, found.periods) == (10_000, 2, 4)
+    events = (*QUIET, noise(50 * MS, 14_945 * US))
+    found = load_noise(write_noises(tmp_path, events, noise_us=15_000))
+    assert (found.share_ppm, found.count, found.periods) == (10_000, 3, 4)
 
 
 def test_a_machine_of_its_own_has_no_excuse(tmp_path: Path) -> None:
@@ -180,6 +182,41 @@ def test_a_table_of_other_noise_leaves_no_figure(table: Json, said: str, tmp_pat
         load_noise(tmp_path)
 
 
+def test_a_table_of_more_time_than_the_events_leaves_no_figure(tmp_path: Path) -> None:
+    """Its share of the time goes into the record."""
+    run, record = made(tmp_path)
+    (file,) = run.path.rglob(TABLE)
+    write_table(file, noise_us=56, single_us=35, count=2)
+    with pytest.raises(RecordError, match="56 us of CPU 0, the kernel's events have 55 us"):
+        load_noise(file.parent)
+    numbers = [{"name": "noise_ppm", "value": 37}, {"name": "noises", "value": 2}]
+    found, _ = noise_discrepancies(run.path, [record | {"conditions": {"numbers": numbers}}])
+    assert found == ["RT: hwnoise.txt has more noise of CPU 0 than ring.gz"]
+
+
+@pytest.mark.parametrize("row", ["", "  1 #4      1500000     60055     96.00000     60000   60000 3\n"])
+def test_a_cpu_of_the_events_that_the_table_lacks_leaves_no_figure(row: str, tmp_path: Path) -> None:
+    """A CPU without a whole period has no row; one that nobody can read is none. Its noise would pass."""
+    run, record = made(tmp_path)
+    (file,) = run.path.rglob(TABLE)
+    write_ring(file.parent, QUIET, others={1: [noise(90 * MS, 60 * MS)]})
+    file.write_text(file.read_text() + row)
+    with pytest.raises(RecordError, match=r"hwnoise\.txt: has no row of CPU 1, the kernel's events"):
+        load_noise(file.parent)
+    found, _ = noise_discrepancies(run.path, [record])
+    assert found == ["RT: hwnoise.txt has no row of CPU 1, of which ring.gz has noise"]
+
+
+def test_a_guests_cpu_that_nobody_watched_leaves_no_figure(tmp_path: Path) -> None:
+    run, record = made(tmp_path, LONG, {"emulator": [(45 * MS, 50 * MS)]}, machine="guest")
+    (file,) = run.path.rglob(EMULATION)
+    file.write_text(file.read_text().replace('"cpu": 0', '"cpu": 5'))
+    with pytest.raises(RecordError, match=r"emulation\.ndjson: has no line of CPU 0"):
+        load_noise(file.parent)
+    found, _ = noise_discrepancies(run.path, [record])
+    assert "RT: emulation.ndjson has no line of CPU 0" in found
+
+
 def test_events_without_room_leave_no_figure(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"ring\.gz: 2 events of CPU 0 had no room"):
         load_noise(write_noises(tmp_path, dropped=2))
@@ -192,6 +229,8 @@ def test_events_without_room_leave_no_figure(tmp_path: Path) -> None:
         ({"n": 5}, "n: 5, ring.gz says 4"),
         ({"outcome": "fail"}, "fail, ring.gz comes to pass"),
         ({"conditions": {"numbers": []}}, "noise_ppm is None, hwnoise.txt says 37"),
+        ({"conditions": {"numbers": [{"name": "noises", "value": 1}]}}, "noises is 1, the evidence says 2"),
+        ({"conditions": {"numbers": [{"name": "cpus", "value": 2}]}}, "cpus is 2, the evidence says 1"),
         (
             {"subject": {"target": "embedded", "axes": [{"axis": "beside", "value": "nothing"}]}},
             "noise.json is of",

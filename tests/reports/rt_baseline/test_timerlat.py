@@ -249,3 +249,23 @@ def test_a_part_that_is_another_is_named(part: str, tmp_path: Path) -> None:
     told = problems(tmp_path)
     assert f"{part} of CPU 0" in told
     assert "one of the latest is" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "timerlat.hist: has no columns"),
+        ("Index   IRQ-000   Thr-000\n40 1 0\n60 0 1\n", "timerlat.hist: ends before it says how many"),
+        ("Index   IRQ-000   Thr-000\n40 1 0\nover: 0 0\n", "timerlat.hist: ends before it says how many"),
+        ("Index   Thr-000   Thr-000\nover: 0 0\ncount: 0 0\n", "timerlat.hist: has a column twice"),
+        (
+            "Index   IRQ-000   Thr-000\n40 1 0\n60 0 1\nover: 0 0\ncount: 1 9\n",
+            "timerlat.hist: says [1, 9], its rows sum up to [1, 1]",
+        ),
+    ],
+)
+def test_a_histogram_that_is_not_whole_is_named_by_verify(text: str, told: str, tmp_path: Path) -> None:
+    """It is held against the recording column by column: without columns nothing was."""
+    made(tmp_path)
+    (tmp_path / HISTOGRAM).write_text(text)
+    assert told in problems(tmp_path)

@@ -10,13 +10,23 @@ from typing import Any
 import pytest
 
 from reports.control_loops.load import KnownLoad
+from reports.errors import RecordError
 from reports.record.context import Context
 from reports.record.measurement import AxisValue, Conditions, Limit, NumberedCondition, Subject
 from reports.rejudge.arithmetic import discrepancies
 from reports.requirements import Requirement
 from reports.rt_baseline.again import wakeup_discrepancies
 from reports.rt_baseline.capability import BESIDE, MAX, P9999, WAKEUP_LATENCY
-from reports.rt_baseline.evidence import FOLDER, HISTOGRAM, IDLE, evidence_files, load_wakeups
+from reports.rt_baseline.emulator import EMULATION
+from reports.rt_baseline.evidence import (
+    CYCLICTEST,
+    FOLDER,
+    HISTOGRAM,
+    IDLE,
+    WAKEUPS,
+    evidence_files,
+    load_wakeups,
+)
 from reports.rt_baseline.verdict import BOUNDED_FROM, wakeup_measurement
 from reports.run.folder import RunFolder
 from tests.reports.rt_baseline.sample import CYCLES, QUIET, TARGET, late, write_case
@@ -90,6 +100,15 @@ def test_too_few_cycles_bound_no_quantile(cycles: int, outcome: str, tmp_path: P
     assert ("give the quantile no upper bound" in record["reason"]) == (outcome != "pass")
 
 
+def test_one_late_wakeup_of_too_few_cycles_is_no_late_quantile(tmp_path: Path) -> None:
+    """Of 1000 cycles the largest stands for the p99.99: one of ten such runs has one beyond it by chance."""
+    case: Json = {"cpus": {1: {15: 999, 5000: 1}}, "cycles": 1000, "samples": 1000, "machine": "own"}
+    record = judged(tmp_path / "few", P9999, **case)
+    assert record["outcome"] == "inconclusive"
+    assert "give the quantile no upper bound" in record["reason"]
+    assert judged(tmp_path / "max", MAX, **case)["outcome"] == "fail"
+
+
 def test_too_few_samples_have_no_verdict(tmp_path: Path) -> None:
     record = judged(tmp_path, MAX, samples=CYCLES + 1)
     assert (record["outcome"], record["reason"]) == ("inconclusive", "too few samples: 40000 of 40001")
@@ -143,6 +162,19 @@ def test_a_guest_that_its_emulator_did_not_run_has_no_verdict(tmp_path: Path) ->
     for pause_ns, outcome in ((3_999_000, "inconclusive"), (3_998_999, "fail")):
         case: Json = {"cpus": {0: late(5000)}, "machine": "guest", "emulator": [(0, pause_ns)]}
         assert judged(tmp_path / outcome, MAX, **case)["outcome"] == outcome
+
+
+def test_a_pause_while_cyclictest_was_not_due_excuses_nothing(tmp_path: Path) -> None:
+    """The guest slept then as it liked."""
+    case: Json = {"cpus": {0: late(5000)}, "machine": "guest", "emulator": [(0, 4 * MS)]}
+    run, record = made(tmp_path, MAX, **case)
+    assert record["outcome"] == "inconclusive"
+    (file,) = run.path.rglob(EMULATION)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"due_tai_ns": [10**9, 9 * 10**9]}))
+    problems, _ = wakeup_discrepancies(run.path, [record])
+    assert problems == ["RT: inconclusive, cyclictest.hist comes to fail"]
+    with pytest.raises(RecordError, match=r"emulation\.ndjson: .*outside of due_tai_ns"):
+        load_wakeups(file.parent)
 
 
 def test_the_same_time_is_lost_once(tmp_path: Path) -> None:
@@ -231,6 +263,22 @@ def test_what_the_text_contradicts_is_named(change: Json, told: str, tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("name", "own", "told"),
+    [
+        ("stolen_ppm", 4640, "stolen_ppm is 0, the evidence says 4640"),
+        ("cpus", 2, "cpus is 0, the evidence says 2"),
+        ("above_value", 4, "above_value is 0, the evidence says 4"),
+    ],
+)
+def test_conditions_are_those_of_the_evidence(name: str, own: int, told: str, tmp_path: Path) -> None:
+    run, record = made(tmp_path, P9999, cpus={0: QUIET, 1: QUIET})
+    for value, problems in ((own, []), (0, [f"RT: {told}"])):
+        numbers = [*record["conditions"]["numbers"], {"name": name, "value": value}]
+        changed = record | {"conditions": {"load": "idle", "numbers": numbers}}
+        assert wakeup_discrepancies(run.path, [changed]) == (problems, 1)
+
+
+@pytest.mark.parametrize(
     ("before", "after", "told"),
     [
         ("000120 000001", "000120 000002", "its rows sum up to [40001]"),
@@ -238,6 +286,7 @@ def test_what_the_text_contradicts_is_named(change: Json, told: str, tmp_path: P
         ("Max Latencies: 00120", "Max Latencies: 00121", "its rows end elsewhere than at [121]"),
         ("000120 000001", "000121 000001", "value: 120000, cyclictest.hist says 121000"),
         ("# Total:", "# Sum:", "KeyError"),
+        ("000080 000009", "000080 000007\n000080 000009", "cyclictest.hist: has a row of 80 us twice"),
     ],
 )
 def test_a_text_of_another_run_is_named(before: str, after: str, told: str, tmp_path: Path) -> None:
@@ -246,6 +295,47 @@ def test_a_text_of_another_run_is_named(before: str, after: str, told: str, tmp_
     file.write_text(file.read_text().replace(before, after))
     problems, _ = wakeup_discrepancies(run.path, [record])
     assert told in "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"histogram": {"15": CYCLES - 10, "70": 9, "120": 1}}, "its thread 1 has another histogram than"),
+        ({"histogram": {"15": CYCLES - 10, "80": 9.5, "120": 1}}, "its thread 1 has another histogram than"),
+        ({"histogram": {}}, "its thread 1 has another histogram than"),
+        (None, "1 threads, cyclictest.hist has 2"),
+    ],
+)
+def test_a_document_of_other_histograms_is_named(change: Json | None, told: str, tmp_path: Path) -> None:
+    """The page shows what the document has, though value and U may be those of the text."""
+    run, record = made(tmp_path, MAX, cpus={0: QUIET, 1: QUIET})
+    (file,) = run.path.rglob(CYCLICTEST)
+    document = json.loads(file.read_text())
+    if change is None:
+        del document["thread"]["1"]
+        document["num_threads"] = 1
+    else:
+        document["thread"]["1"].update(change)
+    file.write_text(json.dumps(document))
+    problems, _ = wakeup_discrepancies(run.path, [record])
+    assert f"RT: cyclictest.json: {told}" in "\n".join(problems)
+
+
+@pytest.mark.parametrize("text", ["", '{"thread": ', "[]"])
+def test_a_document_that_is_damaged_is_no_evidence(text: str, tmp_path: Path) -> None:
+    run, record = made(tmp_path, MAX)
+    (file,) = run.path.rglob(CYCLICTEST)
+    file.write_text(text)
+    problems, _ = wakeup_discrepancies(run.path, [record])
+    assert len(problems) == 1
+
+
+def test_a_text_that_is_wider_than_asked_is_named(tmp_path: Path) -> None:
+    run, record = made(tmp_path, MAX)
+    (file,) = run.path.rglob(WAKEUPS)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"histogram_us": 120}))
+    problems, _ = wakeup_discrepancies(run.path, [record])
+    assert "RT: cyclictest.hist: goes on to [120], wakeups.json has it end before 120" in problems
 
 
 def test_evidence_that_no_record_names_is_missed(tmp_path: Path) -> None:

@@ -103,8 +103,14 @@ def noise(end_ns: int, ns: int) -> Event:
     return Event(end_ns, THRESHOLD, struct.pack("<QQQ", 0, ns, 0))
 
 
-def write_ring(folder: Path, events: Sequence[Event], dropped: int = 0, cpu: int = 0) -> Path:
-    """Write `ring.gz` of one CPU, and return the folder."""
+def write_ring(
+    folder: Path,
+    events: Sequence[Event],
+    dropped: int = 0,
+    cpu: int = 0,
+    others: Mapping[int, Sequence[Event]] | None = None,
+) -> Path:
+    """Write `ring.gz` of one CPU, and of others by number, and return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     it = Machine()
     text = it.description(dropped).replace("per_cpu/cpu3", f"per_cpu/cpu{cpu}")
@@ -114,6 +120,20 @@ def write_ring(folder: Path, events: Sequence[Event], dropped: int = 0, cpu: int
         short = name.rpartition("/")[2]
         text += f"file: events/{name}/format\nname: {short}\nID: {number}\n"
         text += f'{COMMON}\n{fields}\nprint fmt: "x"\n'
+    raws: dict[int, Path] = {}
+    for number, own in {cpu: events, **(others or {})}.items():
+        if number != cpu:
+            text += f"file: per_cpu/cpu{number}/stats\nentries: 0\ndropped events: 0\nread events: 0\n"
+        raws[number] = folder / f"raw{number}"
+        raws[number].write_bytes(_pages(it, own))
+    write_recording(folder / RING, text, raws)
+    for raw in raws.values():
+        raw.unlink()
+    return folder
+
+
+def _pages(it: Machine, events: Sequence[Event]) -> bytes:
+    """Return the pages of a CPU's ring."""
     pages, page, now_ns = b"", Page(it, BEGIN_NS), 0
     for each in sorted(events, key=lambda event: event.end_ns):
         payload = it.common(each.number, 5) + each.rest
@@ -122,11 +142,7 @@ def write_ring(folder: Path, events: Sequence[Event], dropped: int = 0, cpu: int
             page = Page(it, BEGIN_NS + now_ns)
         page.extend(each.end_ns - now_ns).event(0, payload.ljust(-(-len(payload) // 4) * 4, b"\0"))
         now_ns = each.end_ns
-    raw = folder / "raw"
-    raw.write_bytes(pages + page.packed())
-    write_recording(folder / RING, text, {cpu: raw})
-    raw.unlink()
-    return folder
+    return pages + page.packed()
 
 
 def write_table(file: Path, noise_us: int, single_us: int, count: int, periods: int = 4) -> None:
