@@ -75,14 +75,12 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
     counted = {"cpus": len(rows), "noises": sum(map(len, noises.values()))}
     counted |= {name: facts[name] for name in ("threshold_us", "runtime_us")}
     yield from number_discrepancies(record, counted)
-    if facts["machine"] != "own":
-        meanwhile = Meanwhile(folder, facts["machine"])
-        unknown = [cpu for cpu in noises if meanwhile.is_unknown(cpu)]
-        if unknown:
-            yield f"{EMULATION} has no line of CPU {unknown[0]}"
-            return
+    meanwhile = Meanwhile(folder, facts["machine"]) if facts["machine"] != "own" else None
+    if meanwhile and (unknown := [cpu for cpu in noises if meanwhile.is_unknown(cpu)]):
+        yield f"{EMULATION} has no line of CPU {unknown[0]}"
+        return
     outcome = outcome_of(record, value, periods)
-    if outcome == "fail" and _is_excused(record, facts, noises, folder):
+    if outcome == "fail" and meanwhile and _is_excused(record, meanwhile, noises):
         outcome = "inconclusive"
     if record["outcome"] != outcome:
         yield f"{record['outcome']}, {RING} comes to {outcome}"
@@ -98,13 +96,8 @@ def _rows(text: str) -> dict[int, list[str]]:
     return found
 
 
-def _is_excused(
-    record: Record, facts: Json, noises: Mapping[int, list[tuple[int, int]]], folder: Path
-) -> bool:
+def _is_excused(record: Record, meanwhile: Meanwhile, noises: Mapping[int, list[tuple[int, int]]]) -> bool:
     """Say whether the machine may have taken what each noise is over limit + U, or nobody knows."""
-    if facts["machine"] == "own":
-        return False
-    meanwhile = Meanwhile(folder, facts["machine"])
     if not meanwhile.is_watched:
         return True
     above = record["limit"]["upper"] + record["uncertainty"]["expanded"]

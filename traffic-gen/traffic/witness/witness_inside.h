@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A witness in the process of the program beside which it watches. One in a process of its own makes a target change between
- * two address spaces at each of its wake-ups, and what emulates the target then forgets all translations: that cost a
- * third of an emulator's time.
+ * two address spaces at each of its wake-ups, and what emulates the target then looks all translations up again: that cost a
+ * tenth of an emulator's time.
  */
 #ifndef BW_WITNESS_INSIDE_H
 #define BW_WITNESS_INSIDE_H
