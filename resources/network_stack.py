@@ -13,6 +13,7 @@
     preload = "libuser.so"                     # libraries that are loaded into bw-traffic; left out: none
     needs_root = true                          # an administrator has to put it on; left out: false
     driver = "AF_XDP"                          # what it needs in the kernel; left out: nothing
+    launcher = "$folder/start --fast"          # program that starts bw-traffic on the target; left out: none
 
     [environment]                              # of bw-traffic; left out: as it is there
     USER_SOCKET = "$folder/user.sock"
@@ -21,6 +22,7 @@
     folder = "/run/benchwright/stack"          # on the target
     files = "user.sh ../provision/json.sh"     # what is brought there, by its way from this file
     tools = "bw-user"                          # native tools that are brought there, too; left out: none
+    libraries = "libuser.so"                   # and shared libraries of theirs; left out: none
     machine = "x86_64-linux"                   # that they are built for; left out: this machine's
     command = "sh $folder/user.sh"             # `--interface NAME apply`, or `restore`, follows
 
@@ -88,6 +90,7 @@ class Install:
     files: tuple[str, ...]
     command: tuple[str, ...]
     tools: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
     machine: str = ""
 
 
@@ -134,6 +137,8 @@ class NetworkStack:
         environment: Of a program that uses it.
         install: None: nothing has to be done.
         preload: Libraries that are loaded into such a program, by name or by their path on the target.
+        launcher: Program on the target, with its arguments, that starts such a program; none: it starts
+            by itself.
         service: None: none.
         proof: None: what it has carried cannot be asked.
     """
@@ -146,6 +151,7 @@ class NetworkStack:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     install: Install | None = None
     preload: tuple[str, ...] = ()
+    launcher: tuple[str, ...] = ()
     endpoints: str = TARGET
     service: Service | None = None
     proof: Proof | None = None
@@ -232,7 +238,8 @@ class NetworkStack:
         """
         tool, libraries = self.bring(bench, node_name)
         own = [*self.arguments, *(self.receive_arguments if arguments[0] == RECEIVE else ())]
-        argv = [tool, *arguments, *self.words_on(bench, node_name, own)]
+        launcher = self.words_on(bench, node_name, self.launcher)
+        argv = [*launcher, tool, *arguments, *self.words_on(bench, node_name, own)]
         values = self.words_on(bench, node_name, tuple(self.environment.values()))
         environment = dict(zip(self.environment, values, strict=True))
         job = start_program(bench.node(node_name), argv, stem, environment, libraries)
@@ -298,6 +305,7 @@ def load_network_stack(kind_folder: Path, name: str) -> NetworkStack:
         environment=table.texts_of("environment"),
         install=_install(table.child("install", optional=True)),
         preload=table.words("preload", ""),
+        launcher=table.words("launcher", ""),
         endpoints=table.text("endpoints", TARGET, choices=(TARGET, BOTH)),
         service=_service(table.child("service", optional=True)),
         proof=_proof(table.child("proof", optional=True)),
@@ -318,6 +326,7 @@ def _install(table: Fields | None) -> Install | None:
         files=table.words("files"),
         command=table.words("command"),
         tools=table.words("tools", ""),
+        libraries=table.words("libraries", ""),
         machine=table.text("machine", ""),
     )
     table.finish()

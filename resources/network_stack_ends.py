@@ -15,7 +15,7 @@ from hw.bench import BenchSpec
 from hw.errors import BenchError, CapabilityError
 from hw.open_bench import Nodes
 from hw.protocols import Job, Node
-from hw.tools import local_tool
+from hw.tools import local_library, local_tool
 from reports.daq_replay.stack_proof import StackEnd
 from resources.network_stack import BOTH, NetworkStack, interface_on
 
@@ -84,8 +84,9 @@ def _install(stack: NetworkStack, node: Node, interface: str, folder: Path) -> G
     for file in install.files:
         source = (stack.path.parent / file).resolve()
         node.put(source, f"{there}/{source.name}")
-    for tool in install.tools:
-        source = local_tool(tool, install.machine)
+    built = [local_tool(tool, install.machine) for tool in install.tools]
+    built += [local_library(library, install.machine) for library in install.libraries]
+    for source in built:
         node.put(source, f"{there}/{source.name}")
     _call(stack, node, interface, "restore")
     try:

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bw-accel - watch what a closed program asks of its sockets
+ * bw-accel - watch what a closed program asks of its sockets, and set what it does not set itself
  *
- *   bw-accel --watch FILE [--children] PROGRAM [ARGUMENT…]
+ *   bw-accel [--watch FILE] [--set NAME=VALUE]… [--children] PROGRAM [ARGUMENT…]
  *
- * The program runs as without it, with bw-watch.dll in it, which lies beside this program; its exit code is passed on. FILE gets a
- * line of JSON for each call (docs/windows.md). --children: programs that it starts are watched, too. No administrator is needed.
+ * The program runs as without it, with bw-watch.dll in it, which lies beside this program; its exit code is passed on. No
+ * administrator is needed. docs/windows.md has fields and settings.
+ *
+ * What a setting did not take effect on is said on stderr when the program has ended, with Windows' error.
  *
  * Exit codes of its own, before the program has begun: 2 bad argument, no program; 3 a program that cannot be watched; 5 the record
  * cannot be written.
@@ -16,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <wchar.h>
 
 #include "port_wide.h"
@@ -23,12 +26,30 @@
 #include "watch/port_memory.h"
 #include "watch/port_record.h"
 #include "watch/program_header.h"
+#include "watch/tuning.h"
 
 enum exit_code { EXIT_DONE = 0, EXIT_BAD_INPUT = 2, EXIT_CANNOT = 3, EXIT_BENCH = 5 };
-enum { TEXT_BYTES = 3 * MAX_PATH, LOOK_EVERY_MS = 5 };
+enum { TEXT_BYTES = 3 * MAX_PATH, LOOK_EVERY_MS = 5, SETTING_BYTES = 80, STOP_CHARACTERS = 40 };
+#define STOP_EVENT L"Global\\benchwright-stop-%lu" /* as in traffic-gen/port/windows/port_win32.c */
+
+static const char help[] =
+	"usage: bw-accel [--watch FILE] [--set NAME=VALUE]... [--children] PROGRAM [ARGUMENT...]\n"
+	"\n"
+	"  --watch FILE      write a line of JSON for each call of its sockets\n"
+	"  --set NAME=VALUE  what its sockets, threads and process get:\n"
+	"      no_delay=1                  small writes go at once: TCP_NODELAY\n"
+	"      ack_frequency=1..255        acknowledge each so-manieth segment at once: SIO_TCP_SET_ACK_FREQUENCY\n"
+	"      send_buffer_bytes=N         SO_SNDBUF, where it is smaller\n"
+	"      receive_buffer_bytes=N      SO_RCVBUF, where it is smaller\n"
+	"      multimedia_class=NAME       of each thread that moves data: a task of MMCSS, such as \"Pro Audio\"\n"
+	"      timer_us=500..15625         tick of the system, by which time-outs and Sleep end\n"
+	"      poll_us=N                   a wait for sockets asks for so long before it sleeps\n"
+	"  --children        do the same with programs that it starts\n";
 
 struct arguments {
 	const wchar_t *file, *program;
+	struct tuning tunings[TUNE_COUNT];
+	bool tunes;
 	wchar_t *line; /* of the program: its part of this one's, to the letter */
 	bool children;
 };
@@ -62,20 +83,37 @@ static wchar_t *behind_argument(wchar_t *line, bool is_program)
 	return line;
 }
 
+static int read_setting(struct arguments *arguments, const wchar_t *word)
+{
+	char text[SETTING_BYTES], error[TUNING_ERROR_BYTES];
+
+	if (!wide_to(word, text, sizeof(text)))
+		return refuse(EXIT_BAD_INPUT, "too long a setting", word, 0);
+	arguments->tunes = true;
+	if (tuning_read(arguments->tunings, text, error))
+		return EXIT_DONE;
+	fprintf(stderr, "bw-accel: --set %s\n", error);
+	return EXIT_BAD_INPUT;
+}
+
 static int read_arguments(int argc, wchar_t **argv, struct arguments *arguments)
 {
-	int i = 1;
+	int i = 1, code = EXIT_DONE;
 
 	for (; i < argc && wcsncmp(argv[i], L"--", 2) == 0; i++) {
 		if (wcscmp(argv[i], L"--children") == 0)
 			arguments->children = true;
 		else if (wcscmp(argv[i], L"--watch") == 0 && i + 1 < argc)
 			arguments->file = argv[++i];
+		else if (wcscmp(argv[i], L"--set") == 0 && i + 1 < argc)
+			code = read_setting(arguments, argv[++i]);
 		else
-			return refuse(EXIT_BAD_INPUT, "unknown option; allowed: --watch FILE, --children", argv[i], 0);
+			return refuse(EXIT_BAD_INPUT, "unknown option; allowed: --watch FILE, --set NAME=VALUE, --children", argv[i], 0);
+		if (code != EXIT_DONE)
+			return code;
 	}
-	if (!arguments->file || i == argc) {
-		fputs("usage: bw-accel --watch FILE [--children] PROGRAM [ARGUMENT...]\n", stderr);
+	if ((!arguments->file && !arguments->tunes) || i == argc) {
+		fputs(help, stderr);
 		return EXIT_BAD_INPUT;
 	}
 	arguments->program = argv[i];
@@ -140,13 +178,38 @@ static BOOL WINAPI ignore_keys(DWORD key)
 	return key == CTRL_C_EVENT || key == CTRL_BREAK_EVENT;
 }
 
-/* Write down what comes until the program has ended. @return its exit code */
+/* Whoever asks us to end means the program. */
+static void pass_stop_on(const PROCESS_INFORMATION *process, HANDLE *asked)
+{
+	wchar_t name[STOP_CHARACTERS];
+	HANDLE event;
+
+	if (!*asked || WaitForSingleObject(*asked, 0) != WAIT_OBJECT_0)
+		return;
+	_snwprintf(name, STOP_CHARACTERS, STOP_EVENT, process->dwProcessId);
+	event = OpenEventW(EVENT_MODIFY_STATE, FALSE, name);
+	if (!event)
+		return; /* it is not there yet: once more */
+	SetEvent(event);
+	CloseHandle(event);
+	CloseHandle(*asked);
+	*asked = NULL;
+}
+
+/* Write down what comes until the program has ended; NULL: nothing is to be. @return its exit code */
 static DWORD follow(const PROCESS_INFORMATION *process, struct record *record, struct watch_ring *ring)
 {
+	wchar_t name[STOP_CHARACTERS];
 	DWORD code, error = 0;
+	HANDLE asked;
 
+	_snwprintf(name, STOP_CHARACTERS, STOP_EVENT, GetCurrentProcessId());
+	asked = CreateEventW(NULL, TRUE, FALSE, name);
 	ResumeThread(process->hThread);
 	while (WaitForSingleObject(process->hProcess, LOOK_EVERY_MS) == WAIT_TIMEOUT) {
+		pass_stop_on(process, &asked);
+		if (!record)
+			continue;
 		record_write(record, ring);
 		if (record_error(record) != error) {
 			error = record_error(record);
@@ -157,11 +220,29 @@ static DWORD follow(const PROCESS_INFORMATION *process, struct record *record, s
 	return code;
 }
 
+/* Say what did not take effect. */
+static void tell_refused(const struct tuning *tunings)
+{
+	for (int i = 0; i < TUNE_COUNT; i++) {
+		const struct tuning *each = &tunings[i];
+		const char *owners = tuning_owners((enum tuning_name)i);
+
+		if (!each->refused_count)
+			continue;
+		fprintf(stderr, "bw-accel: %s: not in effect on %lu of %lu %s", tuning_name((enum tuning_name)i),
+			(unsigned long)each->refused_count, (unsigned long)(each->refused_count + each->held_count), owners);
+		if (each->error)
+			fprintf(stderr, ": error %lu\n", (unsigned long)each->error);
+		else
+			fputs(": the system holds it lower\n", stderr);
+	}
+}
+
 static int watch(const struct arguments *arguments, const wchar_t *path)
 {
 	HANDLE handle;
 	struct watch_memory *memory = memory_map(WATCH_MEMORY_NAME, GetCurrentProcessId(), sizeof(*memory), &handle);
-	struct record *record;
+	struct record *record = NULL;
 	PROCESS_INFORMATION process;
 	uint64_t lost_count;
 	int code;
@@ -169,15 +250,20 @@ static int watch(const struct arguments *arguments, const wchar_t *path)
 	if (!memory)
 		return refuse(EXIT_CANNOT, "no shared memory", path, GetLastError());
 	memory->children = arguments->children;
+	memory->recorded = arguments->file != NULL;
+	memcpy(memory->tunings, arguments->tunings, sizeof(memory->tunings));
 	ring_begin(&memory->ring);
-	record = record_open(arguments->file);
-	if (!record)
+	if (arguments->file)
+		record = record_open(arguments->file);
+	if (arguments->file && !record)
 		return refuse(EXIT_BENCH, "the record cannot be written", arguments->file, GetLastError());
 	SetConsoleCtrlHandler(ignore_keys, TRUE);
 	code = start(arguments, path, &process);
 	if (code == EXIT_DONE)
 		code = (int)follow(&process, record, &memory->ring);
-	record_close(record, &memory->ring);
+	if (record)
+		record_close(record, &memory->ring);
+	tell_refused(memory->tunings);
 	lost_count = memory->ring.lost_count;
 	if (lost_count)
 		fprintf(stderr, "bw-accel: calls that are not in the record: %llu\n", (unsigned long long)lost_count);
@@ -188,11 +274,16 @@ int wmain(int argc, wchar_t **argv);
 
 int wmain(int argc, wchar_t **argv)
 {
-	struct arguments arguments = { 0 };
+	static struct arguments arguments;
 	wchar_t path[MAX_PATH];
 	DWORD length;
-	int code = read_arguments(argc, argv, &arguments);
+	int code;
 
+	if (argc == 2 && wcscmp(argv[1], L"--help") == 0) {
+		fputs(help, stdout);
+		return EXIT_DONE;
+	}
+	code = read_arguments(argc, argv, &arguments);
 	if (code != EXIT_DONE)
 		return code;
 	length = SearchPathW(NULL, arguments.program, L".exe", MAX_PATH, path, NULL);

@@ -165,6 +165,60 @@ static bool tcp_place(const struct machine *machine, const char *setting, char p
 	return true;
 }
 
+/* ---- tcp_template TEMPLATE.PROPERTY: a number of the system's TCP for connections of a kind ------------------------------------- */
+
+static const struct {
+	const char *property, *word; /* as Get-NetTCPSetting has it, and netsh */
+} template_words[] = { { "MinRtoMs", "minrto" }, { "DelayedAckTimeoutMs", "delayedacktimeout" },
+		       { "DelayedAckFrequency", "delayedackfrequency" } };
+
+static const char *template_split(const char *place, char template[NAME_BYTES], char note[NOTE_BYTES])
+{
+	const char *dot = strchr(place, '.');
+
+	for (size_t i = 0; dot && i < sizeof(template_words) / sizeof(template_words[0]); i++) {
+		if (strcmp(dot + 1, template_words[i].property) != 0)
+			continue;
+		snprintf(template, NAME_BYTES, "%.*s", (int)(dot - place), place);
+		if (strspn(template, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == strlen(template))
+			return template_words[i].word;
+	}
+	snprintf(note, NOTE_BYTES, "must be TEMPLATE.MinRtoMs, .DelayedAckTimeoutMs or .DelayedAckFrequency");
+	return NULL;
+}
+
+/* What netsh prints is in the language of the system; PowerShell's is a number. */
+static enum kind_read template_read(const char *place, char value[VALUE_BYTES], char note[NOTE_BYTES])
+{
+	char template[NAME_BYTES], line[512];
+	unsigned long number;
+
+	if (!template_split(place, template, note))
+		return KIND_UNREADABLE;
+	snprintf(line, sizeof(line), "powershell.exe -NoProfile -NonInteractive -Command \"(Get-NetTCPSetting -SettingName %.60s).%s\"",
+		 template, strchr(place, '.') + 1);
+	if (!program_number(line, PROGRAM_MS, &number)) {
+		snprintf(note, NOTE_BYTES, "not available: this system does not say its %.100s", place);
+		return KIND_MISSING;
+	}
+	snprintf(value, VALUE_BYTES, "%lu", number);
+	return KIND_READ;
+}
+
+static bool template_write(const char *place, const char *value, char note[NOTE_BYTES])
+{
+	char template[NAME_BYTES], line[512];
+	const char *word = template_split(place, template, note);
+
+	if (!word)
+		return false;
+	snprintf(line, sizeof(line), "netsh.exe int tcp set supplemental template=%.60s %s=%.20s", template, word, value);
+	if (program_run(line, PROGRAM_MS) == 0)
+		return true;
+	snprintf(note, NOTE_BYTES, "netsh refuses %s=%.20s", word, value);
+	return false;
+}
+
 /* ---- nic KEYWORD: a standardised keyword of the test adapter's driver, a text of digits ------------------------------------------ */
 
 static bool nic_place(const struct machine *machine, const char *setting, char place[PLACE_BYTES], char note[NOTE_BYTES])
@@ -394,6 +448,7 @@ static const struct kind kinds[] = {
 	{ "registry", same_place, number_read, number_write, false },
 	{ "text", same_place, text_read, text_write, false },
 	{ "tcp", tcp_place, number_read, number_write, true },
+	{ "tcp_template", same_place, template_read, template_write, false },
 	{ "nic", nic_place, nic_read, text_write, true },
 	{ "adapter", same_place, adapter_read, adapter_write, false },
 };

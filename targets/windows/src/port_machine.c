@@ -15,7 +15,7 @@
 #include "text.h"
 #include "port_wide.h"
 
-enum { LINE_CHARACTERS = 2048 };
+enum { LINE_CHARACTERS = 2048, NUMBER_BYTES = 40 };
 
 #define CLASS_OF_NETWORK "SYSTEM\\CurrentControlSet\\Control\\Class\\{4D36E972-E325-11CE-BFC1-08002BE10318}"
 #define UNKNOWN_SPEED (~0ULL)
@@ -207,16 +207,16 @@ int adapters_list(struct adapter *adapters, int capacity)
 	return count;
 }
 
-int program_run(const char *command_line, unsigned long timeout_ms)
+/* @param output  for what it prints, to be inherited; NULL: no handle is, as it is for people. @return as program_run() */
+static int run(const char *command_line, unsigned long timeout_ms, HANDLE output)
 {
 	wchar_t line[LINE_CHARACTERS];
-	STARTUPINFOW startup = { .cb = sizeof(startup) };
+	STARTUPINFOW startup = { .cb = sizeof(startup), .dwFlags = output ? STARTF_USESTDHANDLES : 0, .hStdOutput = output };
 	PROCESS_INFORMATION process;
 	DWORD code = (DWORD)-1;
 
-	/* No handle is inherited: what it prints is for people. */
 	if (!wide_from(command_line, line, LINE_CHARACTERS) ||
-	    !CreateProcessW(NULL, line, NULL, NULL, FALSE, CREATE_NO_WINDOW, NULL, NULL, &startup, &process))
+	    !CreateProcessW(NULL, line, NULL, NULL, output != NULL, CREATE_NO_WINDOW, NULL, NULL, &startup, &process))
 		return -1;
 	if (WaitForSingleObject(process.hProcess, timeout_ms) == WAIT_OBJECT_0)
 		GetExitCodeProcess(process.hProcess, &code);
@@ -225,6 +225,31 @@ int program_run(const char *command_line, unsigned long timeout_ms)
 	CloseHandle(process.hThread);
 	CloseHandle(process.hProcess);
 	return (int)code;
+}
+
+int program_run(const char *command_line, unsigned long timeout_ms)
+{
+	return run(command_line, timeout_ms, NULL);
+}
+
+bool program_number(const char *command_line, unsigned long timeout_ms, unsigned long *number)
+{
+	SECURITY_ATTRIBUTES inherited = { .nLength = sizeof(inherited), .bInheritHandle = TRUE };
+	char text[NUMBER_BYTES] = "", *end;
+	HANDLE in, out;
+	DWORD size = 0;
+	int code;
+
+	if (!CreatePipe(&in, &out, &inherited, 0))
+		return false;
+	code = run(command_line, timeout_ms, out); /* a number has room in the pipe */
+	CloseHandle(out);
+	if (code == 0)
+		ReadFile(in, text, sizeof(text) - 1, &size, NULL);
+	CloseHandle(in);
+	text[size] = '\0';
+	*number = strtoul(text, &end, 10);
+	return end != text && *text >= '0' && *text <= '9' && (!*end || *end == '\r' || *end == '\n');
 }
 
 bool service_running(const char *name, bool *running)

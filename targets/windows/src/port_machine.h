@@ -62,6 +62,13 @@ void machine_pause_ms(unsigned long duration_ms);
 /** Run a program of Windows without a window. @return its exit code, or -1 where it could not be run */
 int program_run(const char *command_line, unsigned long timeout_ms);
 
+/**
+ * Run one likewise and take the number that it prints, alone on its line.
+ *
+ * @return false: it could not be run, or printed none
+ */
+bool program_number(const char *command_line, unsigned long timeout_ms, unsigned long *number);
+
 /** Ask the service manager. @return false where there is no such service */
 bool service_running(const char *name, bool *running);
 

@@ -2,7 +2,7 @@
 /*
  * bw-provision - prepare a Windows machine to be measured, say what it is, and put it back. To be run as an administrator.
  *
- *   bw-provision [--interface NAME] [--settings FILE] VERB
+ *   bw-provision [--interface NAME] [--settings FILE] [--undo NAME] VERB
  *
  *   check     compare every setting with what settings.conf wants; changes nothing
  *   apply     set what differs, old values first into the undo file; what is right already is not touched
@@ -12,6 +12,8 @@
  *   --interface NAME  the test network's adapter, by its name ("Ethernet 2") or GUID; without it no setting of an adapter applies,
  *                     and the control network's is never touched
  *   --settings FILE   instead of settings.conf beside this program
+ *   --undo NAME       where old values go: undo (default), or stack.undo for the settings of a network stack. `restore` gives back
+ *                     what is in stack.undo alone; without this option also what a network stack has left, first
  *
  * Output and exit codes are those of targets/linux-rt/provision/provision.sh: items as NDJSON, then a summary; 0 all is as
  * wanted; 1 something is not; 2 bad argument or settings; 3 no administrator; 5 another provisioning runs.
@@ -31,10 +33,14 @@
 
 enum exit_code { EXIT_AS_WANTED = 0, EXIT_NOT_AS_WANTED = 1, EXIT_BAD_INPUT = 2, EXIT_NO_RIGHT = 3, EXIT_BUSY = 5 };
 
+#define MACHINE_UNDO "undo"
+#define STACK_UNDO "stack.undo"
+
 struct run {
 	struct json json;
 	struct machine machine;
-	char undo[PATH_BYTES];
+	char folder[PATH_BYTES - 16], undo[PATH_BYTES];
+	const char *undo_name;
 	bool apply;
 	bool restart; /* a setting was changed that its adapter heeds at its start */
 	int items, ok, wrong, absent, changed;
@@ -225,15 +231,20 @@ static int die(int code, const char *what, const char *which)
 	return code;
 }
 
+static void name_undo(struct run *run, const char *name)
+{
+	snprintf(run->undo, sizeof(run->undo), "%s\\%s", run->folder, name);
+}
+
 /* Make the folder of the state, and hold its lock until the process ends. @return 0, or an exit code */
 static int lock_state(struct run *run)
 {
-	char folder[PATH_BYTES - 16], lock[PATH_BYTES];
+	char lock[PATH_BYTES];
 
-	if (!process_state_folder(folder, sizeof(folder)))
+	if (!process_state_folder(run->folder, sizeof(run->folder)))
 		return die(EXIT_BAD_INPUT, "no folder for the state", "");
-	snprintf(run->undo, sizeof(run->undo), "%s\\undo", folder);
-	snprintf(lock, sizeof(lock), "%s\\lock", folder);
+	name_undo(run, run->undo_name);
+	snprintf(lock, sizeof(lock), "%s\\lock", run->folder);
 	switch (process_lock_take(lock)) {
 	case LOCK_HELD:
 		return 0;
@@ -279,9 +290,14 @@ static int run_verb(struct run *run, const char *verb, const char *settings)
 	if (strcmp(verb, "facts") == 0)
 		return facts_print(&run->json, &run->machine, settings, error) ? EXIT_AS_WANTED : die(EXIT_BAD_INPUT, error, "");
 	run->apply = changes;
-	if (strcmp(verb, "restore") == 0)
+	if (strcmp(verb, "restore") == 0) {
+		if (strcmp(run->undo_name, MACHINE_UNDO) == 0) { /* the newest first */
+			name_undo(run, STACK_UNDO);
+			restore(run);
+			name_undo(run, MACHINE_UNDO);
+		}
 		restore(run);
-	else if (!settings_each(settings, visit, run, error))
+	} else if (!settings_each(settings, visit, run, error))
 		return die(EXIT_BAD_INPUT, error, "");
 	if (run->apply && strcmp(verb, "apply") == 0 && run->restart)
 		restart_adapter(run, run->machine.test->name);
@@ -292,7 +308,7 @@ static int run_verb(struct run *run, const char *verb, const char *settings)
 int main(void)
 {
 	static char arguments[ARGUMENTS_MAX][ARGUMENT_BYTES];
-	static struct run run;
+	static struct run run = { .undo_name = MACHINE_UNDO };
 	const char *interface_name = NULL, *settings = NULL;
 	char beside[PATH_BYTES];
 	int count = process_arguments(arguments), at = 1, code;
@@ -304,11 +320,15 @@ int main(void)
 			interface_name = arguments[at + 1];
 		else if (strcmp(arguments[at], "--settings") == 0)
 			settings = arguments[at + 1];
+		else if (strcmp(arguments[at], "--undo") == 0)
+			run.undo_name = arguments[at + 1];
 		else
-			return die(EXIT_BAD_INPUT, "allowed are --interface and --settings; unknown option ", arguments[at]);
+			return die(EXIT_BAD_INPUT, "allowed are --interface, --settings and --undo; unknown option ", arguments[at]);
 	}
 	if (count < 0 || at + 1 != count)
 		return die(EXIT_BAD_INPUT, "one verb is needed: check, apply, restore or facts", "");
+	if (strcmp(run.undo_name, MACHINE_UNDO) != 0 && strcmp(run.undo_name, STACK_UNDO) != 0)
+		return die(EXIT_BAD_INPUT, "--undo must be undo or stack.undo, found ", run.undo_name);
 	if (!settings) {
 		if (!process_file_beside("settings.conf", beside))
 			return die(EXIT_BAD_INPUT, "settings.conf cannot be named: the path of this program is too long", "");

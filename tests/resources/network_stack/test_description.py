@@ -39,6 +39,16 @@ def test_the_user_mode_stack_is_that_of_both_ends_each_with_a_service_of_its_own
         assert stack.words(stack.proof.arguments, node, "") == ["show", "--socket", *socket]
 
 
+def test_the_tuned_stack_of_windows_starts_its_programs_by_another() -> None:
+    stack = load_network_stack(TARGETS / "windows", "kernel-tuned")
+    assert stack.install is not None
+    assert stack.install.libraries == ("bw-watch.dll",)
+    launcher = stack.words(stack.launcher, "windows", "test0")
+    assert launcher[0] == f"{stack.install.folder}/bw-accel.exe"
+    assert launcher[1::2] == ["--set"] * 7
+    assert "multimedia_class=Pro Audio" in launcher
+
+
 def test_a_file_of_version_0_2_1_describes_the_same_stack(targets: Path) -> None:
     path = targets / "linux-rt" / "stack" / "rtdip.toml"
     now, text = load_network_stack(targets / "linux-rt", "rtdip"), path.read_text()
@@ -50,7 +60,9 @@ def test_a_file_of_version_0_2_1_describes_the_same_stack(targets: Path) -> None
 
 def test_a_stack_of_another_kind_is_skipped_and_one_of_none_is_bad_input(targets: Path) -> None:
     assert stack_names(targets / "linux-rt") == ("kernel", "kernel-tuned", "rtdip", "user")
-    with pytest.raises(CapabilityError, match=r"windows/stack/user\.toml: .* there are: kernel$"):
+    with pytest.raises(
+        CapabilityError, match=r"windows/stack/user\.toml: .* there are: kernel, kernel-tuned$"
+    ):
         load_network_stack(targets / "windows", "user")
     there = r"other\.toml: no network stack 'other' .* there are: kernel, kernel-tuned, rtdip, user$"
     with pytest.raises(ConfigError, match=there):

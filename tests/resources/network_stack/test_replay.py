@@ -143,6 +143,10 @@ def test_programs_on_the_target_alone_use_it(user: NetworkStack, machine: Machin
     assert not bench.log
     assert sent[:2] == ["/p01/bw-traffic", "send"]
     assert "--poll" not in sent
+    replay.stack = ("linux-rt", replace(user, launcher=("$folder/start", "--fast")))
+    recv(tmp_path / "plan.toml")
+    assert machine.started.pop()[2:6] == ["/stack/start", "--fast", "/linux-rt/bw-traffic", "recv"]
+    assert sum("bw-traffic" in each for each in bench.log) == 0
     replay.stack = ("linux-rt", replace(user, preload=("libuser.so", "/opt/libvendor.so")))
     with pytest.raises(BenchError, match=r"linux-rt: bw-traffic cannot .* /linux-rt/libuser\.so loaded"):
         recv(tmp_path / "plan.toml")

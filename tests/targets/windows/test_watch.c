@@ -9,6 +9,7 @@
 #include "watch/line.h"
 #include "watch/program_header.h"
 #include "watch/ring.h"
+#include "watch/tuning.h"
 
 static void test_a_full_ring_counts_what_it_loses_and_goes_on(void)
 {
@@ -119,8 +120,49 @@ static void test_kinds_of_programs(void)
 	CHECK(program_kind(head, sizeof(head)) == PROGRAM_NONE);
 }
 
+static bool reads(struct tuning tunings[TUNE_COUNT], const char *word, const char *said)
+{
+	char error[TUNING_ERROR_BYTES] = "";
+
+	return tuning_read(tunings, word, error) ? !said : said && strstr(error, said) != NULL;
+}
+
+static void test_settings(void)
+{
+	struct tuning tunings[TUNE_COUNT] = { 0 };
+
+	CHECK(reads(tunings, "no_delay=1", NULL));
+	CHECK(tunings[TUNE_NO_DELAY].wanted && tunings[TUNE_NO_DELAY].value == 1);
+	CHECK(reads(tunings, "multimedia_class=Pro Audio", NULL));
+	CHECK(strcmp(tunings[TUNE_MULTIMEDIA_CLASS].text, "Pro Audio") == 0);
+	CHECK(reads(tunings, "receive_buffer_bytes=1073741824", NULL));
+	CHECK(reads(tunings, "no_delay=1", "no_delay: is there twice"));
+	CHECK(reads(tunings, "send_buffer_bytes=1073741825", "1024 .. 1073741824, found 1073741825"));
+	CHECK(reads(tunings, "timer_us=499", "500 .. 15625, found 499"));
+	CHECK(reads(tunings, "poll_us=99999999999999999999", "poll_us: must be a whole number"));
+	CHECK(reads(tunings, "ack_frequency= 1", "ack_frequency: must be a whole number of 1 .. 255"));
+	CHECK(reads(tunings, "ack_frequenc=1", "no such setting; allowed: no_delay, ack_frequency, "));
+	CHECK(reads(tunings, "", "must be NAME=VALUE"));
+	CHECK(!tunings[TUNE_COUNT - 1].held_count);
+}
+
+static void test_settings_as_text(void)
+{
+	struct tuning tunings[TUNE_COUNT] = { 0 };
+	char longest[] = "multimedia_class=1234567890123456789012345678901", longer[] = "multimedia_class=12345678901234567890123456789012";
+
+	CHECK(reads(tunings, longer, "1 .. 31 ASCII characters"));
+	CHECK(reads((struct tuning[TUNE_COUNT]){ 0 }, "multimedia_class=\303\244", "1 .. 31 ASCII characters"));
+	memset(tunings, 0, sizeof(tunings));
+	CHECK(reads(tunings, longest, NULL));
+	for (int i = 0; i < TUNE_COUNT; i++)
+		CHECK(strlen(tuning_name((enum tuning_name)i)) > 0 && strlen(tuning_owners((enum tuning_name)i)) > 0);
+}
+
 int main(void)
 {
+	test_settings();
+	test_settings_as_text();
 	test_a_full_ring_counts_what_it_loses_and_goes_on();
 	test_a_hole_is_skipped_and_counted();
 	test_lines();

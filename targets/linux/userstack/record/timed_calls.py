@@ -216,6 +216,8 @@ def _learn(sockets: dict[Socket, SocketFacts], call: Timed, line: Mapping[str, A
     elif call.call == "setsockopt" and call.result == 0:
         if (line["level"], line["option"]) == (TCP_LEVEL, TCP_NODELAY):
             own.no_delay.append((call.end_ns, bool(line.get("value", 1))))
+    elif call.call == "tune" and call.name == "no_delay" and call.result == 1:
+        own.no_delay.append((call.end_ns, True))
     elif call.call == "send" and own.kind == DATAGRAM and not own.peer and "address" in line:
         own.peer = _address(line["address"])
 

@@ -2,7 +2,8 @@
 """Read what `bw-accel --watch` has written of a program on Windows, as calls of the Linux recorder.
 
 What began and ended at two places (completion ports, events, routines) becomes one call, where it has
-ended. Sockets of several processes are numbered as they come. Left out: what a program sleeps in, and notes.
+ended. Sockets of several processes are numbered as they come. Left out: what a program
+sleeps in, what bw-accel has set, and notes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ KEPT = (
     *("number", "command", "name"),
 )
 KEPT_ENDS = ("result", "errno")
-LEFT_OUT = ("sleep", "block", "network_events")
+LEFT_OUT = ("sleep", "block", "network_events", "tune")
 WAYS = ("send", "receive")
 
 

@@ -41,6 +41,7 @@
 	ROW(GET_SOCK_OPT, "getsockopt", "getsockopt", "level", "option", "value") \
 	ROW(IOCTL_SOCKET, "ioctlsocket", "ioctl", "command", "value", NULL) \
 	ROW(WSA_IOCTL, "WSAIoctl", "ioctl", "command", NULL, NULL) \
+	ROW(WSA_ASYNC_SELECT, "WSAAsyncSelect", "event_select", "events", NULL, NULL) \
 	ROW(WSA_EVENT_SELECT, "WSAEventSelect", "event_select", "events", NULL, NULL) \
 	ROW(WSA_ENUM_EVENTS, "WSAEnumNetworkEvents", "network_events", "events", NULL, NULL) \
 	ROW(SELECT, "select", "wait", "timeout_ns", NULL, NULL) \
@@ -60,6 +61,7 @@
 	ROW(GET_ADDR_INFO_W, "GetAddrInfoW", "resolve", NULL, NULL, NULL) \
 	ROW(GET_HOST_BY_NAME, "gethostbyname", "resolve", NULL, NULL, NULL) \
 	ROW(COMPLETION, "completion", NULL, NULL, NULL, NULL) \
+	ROW(TUNE, "bw-accel", "tune", "asked", NULL, NULL) \
 	ROW(NOTE, "note", NULL, NULL, NULL, NULL)
 
 #define WATCH_ID(id, name, call, first, second, third) WATCH_##id,

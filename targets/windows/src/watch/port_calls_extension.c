@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "port_tune.h"
+
 /* What mingw-w64 has no name for: SIO_GET_MULTIPLE_EXTENSION_FUNCTION_POINTER, by which Registered I/O is got. */
 #define GET_MULTIPLE_FUNCTIONS _WSAIORW(IOC_WS2, 36)
 
@@ -89,6 +91,7 @@ static INT PASCAL own_WSARecvMsg(SOCKET sock, LPWSAMSG message, LPDWORD count, L
 	struct watch_event event;
 	int result;
 
+	tune_thread();
 	watch_begin(&event, WATCH_WSA_RECV_MSG, sock);
 	watch_value(&event, 0, total(message));
 	watch_value(&event, 1, message ? message->dwFlags : 0);
@@ -107,6 +110,7 @@ static INT PASCAL own_WSASendMsg(SOCKET sock, LPWSAMSG message, DWORD flags, LPD
 	struct watch_event event;
 	int result;
 
+	tune_thread();
 	watch_begin(&event, WATCH_WSA_SEND_MSG, sock);
 	watch_value(&event, 0, total(message));
 	watch_value(&event, 1, flags);
@@ -156,6 +160,8 @@ static int WSAAPI own_WSAIoctl(SOCKET sock, DWORD command, LPVOID in, DWORD in_b
 	int result;
 
 	watch_begin(&event, WATCH_WSA_IOCTL, sock);
+	if (command == FIONBIO)
+		poll_no_more_readable();
 	watch_value(&event, 0, command);
 	routine = operation_begin(&event, overlapped, routine);
 	result = WSAIoctl(sock, command, in, in_bytes, out, out_bytes, count, overlapped, routine);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../port_wide.h"
+#include "port_tune.h"
 
 static SOCKET made(struct watch_event *event, int domain, int type, int protocol, SOCKET sock)
 {
@@ -17,6 +18,8 @@ static SOCKET made(struct watch_event *event, int domain, int type, int protocol
 		event->socket = socket_number(sock);
 	watch_end_with(event, sock == INVALID_SOCKET ? -1 : 0, error);
 	SetLastError(error);
+	if (sock != INVALID_SOCKET)
+		tune_socket(sock);
 	return sock;
 }
 
@@ -67,6 +70,8 @@ static int WSAAPI own_connect(SOCKET sock, const struct sockaddr *address, int l
 	if (!result || GetLastError() != WSAEFAULT)
 		watch_address(&event, address, length);
 	watch_end(&event, result);
+	if (!result)
+		tune_connected(sock);
 	return result;
 }
 
@@ -81,6 +86,8 @@ static int WSAAPI own_WSAConnect(SOCKET sock, const struct sockaddr *address, in
 	if (!result || GetLastError() != WSAEFAULT)
 		watch_address(&event, address, length);
 	watch_end(&event, result);
+	if (!result)
+		tune_connected(sock);
 	return result;
 }
 
@@ -119,6 +126,10 @@ static SOCKET accepted(struct watch_event *event, SOCKET sock, const struct sock
 	}
 	watch_end_with(event, sock == INVALID_SOCKET ? -1 : 0, error);
 	SetLastError(error);
+	if (sock != INVALID_SOCKET) {
+		tune_socket(sock);
+		tune_connected(sock);
+	}
 	return sock;
 }
 
@@ -156,6 +167,7 @@ static BOOL WINAPI own_CloseHandle(HANDLE handle)
 	struct watch_event event;
 	BOOL done;
 
+	poll_forget_event(handle);
 	if (!socket_is_known(handle))
 		return CloseHandle(handle);
 	watch_begin(&event, WATCH_CLOSE_HANDLE, (SOCKET)handle);
@@ -209,9 +221,11 @@ static int WSAAPI own_setsockopt(SOCKET sock, int level, int option, const char 
 	int result;
 
 	watch_begin(&event, WATCH_SET_SOCK_OPT, sock);
-	result = setsockopt(sock, level, option, value, length);
+	result = tune_holds(sock, level, option, value, length) ? 0 : setsockopt(sock, level, option, value, length);
 	note_option(&event, level, option, result ? NULL : value, length);
 	watch_end(&event, result);
+	if (!result && level == SOL_SOCKET && (option == SO_UPDATE_ACCEPT_CONTEXT || option == SO_UPDATE_CONNECT_CONTEXT))
+		tune_connected(sock);
 	return result;
 }
 
@@ -233,6 +247,7 @@ static int WSAAPI own_ioctlsocket(SOCKET sock, long command, u_long *value)
 	int result;
 
 	watch_begin(&event, WATCH_IOCTL_SOCKET, sock);
+	poll_no_more_readable();
 	result = ioctlsocket(sock, command, value);
 	watch_value(&event, 0, (uint32_t)command);
 	if (!result)

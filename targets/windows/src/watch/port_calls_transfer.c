@@ -2,6 +2,8 @@
 /* Sending and receiving. */
 #include "port_watch.h"
 
+#include "port_tune.h"
+
 static void note_asked(struct watch_event *event, int64_t size_bytes, DWORD flags)
 {
 	watch_value(event, 0, size_bytes);
@@ -22,6 +24,7 @@ static int WSAAPI own_send(SOCKET sock, const char *data, int size, int flags)
 	struct watch_event event;
 	int result;
 
+	tune_thread();
 	watch_begin(&event, WATCH_SEND, sock);
 	result = send(sock, data, size, flags);
 	note_asked(&event, size, (DWORD)flags);
@@ -34,6 +37,7 @@ static int WSAAPI own_sendto(SOCKET sock, const char *data, int size, int flags,
 	struct watch_event event;
 	int result;
 
+	tune_thread();
 	watch_begin(&event, WATCH_SEND_TO, sock);
 	result = sendto(sock, data, size, flags, to, length);
 	note_asked(&event, size, (DWORD)flags);
@@ -48,7 +52,9 @@ static int WSAAPI own_recv(SOCKET sock, char *data, int size, int flags)
 	struct watch_event event;
 	int result;
 
+	tune_thread();
 	watch_begin(&event, WATCH_RECV, sock);
+	poll_readable(sock);
 	result = recv(sock, data, size, flags);
 	note_asked(&event, size, (DWORD)flags);
 	watch_end(&event, result);
@@ -60,7 +66,9 @@ static int WSAAPI own_recvfrom(SOCKET sock, char *data, int size, int flags, str
 	struct watch_event event;
 	int result;
 
+	tune_thread();
 	watch_begin(&event, WATCH_RECV_FROM, sock);
+	poll_readable(sock);
 	result = recvfrom(sock, data, size, flags, from, length);
 	note_asked(&event, size, (DWORD)flags);
 	if (result >= 0 && from && length)
@@ -79,6 +87,7 @@ static int WSAAPI own_WSASend(SOCKET sock, LPWSABUF parts, DWORD part_count, LPD
 	DWORD own_count = 0, *said = SAID(count);
 	int result;
 
+	tune_thread();
 	watch_begin(&event, WATCH_WSA_SEND, sock);
 	note_asked(&event, total(parts, part_count), flags);
 	routine = operation_begin(&event, overlapped, routine);
@@ -94,6 +103,7 @@ static int WSAAPI own_WSASendTo(SOCKET sock, LPWSABUF parts, DWORD part_count, L
 	DWORD own_count = 0, *said = SAID(count);
 	int result;
 
+	tune_thread();
 	watch_begin(&event, WATCH_WSA_SEND_TO, sock);
 	note_asked(&event, total(parts, part_count), flags);
 	watch_address(&event, to, length);
@@ -110,7 +120,10 @@ static int WSAAPI own_WSARecv(SOCKET sock, LPWSABUF parts, DWORD part_count, LPD
 	DWORD own_count = 0, *said = SAID(count);
 	int result;
 
+	tune_thread();
 	watch_begin(&event, WATCH_WSA_RECV, sock);
+	if (!overlapped)
+		poll_readable(sock);
 	note_asked(&event, total(parts, part_count), flags ? *flags : 0);
 	routine = operation_begin(&event, overlapped, routine);
 	result = WSARecv(sock, parts, part_count, said, flags, overlapped, routine);
@@ -125,7 +138,10 @@ static int WSAAPI own_WSARecvFrom(SOCKET sock, LPWSABUF parts, DWORD part_count,
 	DWORD own_count = 0, *said = SAID(count);
 	int result;
 
+	tune_thread();
 	watch_begin(&event, WATCH_WSA_RECV_FROM, sock);
+	if (!overlapped)
+		poll_readable(sock);
 	note_asked(&event, total(parts, part_count), flags ? *flags : 0);
 	routine = operation_begin(&event, overlapped, routine);
 	result = WSARecvFrom(sock, parts, part_count, said, flags, from, length, overlapped, routine);

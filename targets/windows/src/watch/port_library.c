@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bw-watch.dll: bw-accel --watch puts it into a program, before its first instruction. */
+/* bw-watch.dll: bw-accel puts it into a program, before its first instruction. */
 #include "port_watch.h"
 
 #include <string.h>
+
+#include "port_tune.h"
 
 enum { TABLES = 5, HOOKS_MAX = 128 };
 
@@ -22,6 +24,7 @@ BOOL WINAPI DllMain(HINSTANCE own, DWORD reason, LPVOID reserved)
 	DisableThreadLibraryCalls(own);
 	if (!watch_attach())
 		return FALSE;
+	tune_process();
 	const struct hook_table tables[TABLES] = { socket_hooks, transfer_hooks, waiting_hooks, extension_hooks,
 						   process_hooks(watch_memory()->children) };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bw-accel and the programs that it watches share. */
+/* What bw-accel and the programs that it watches, or tunes, share. */
 #ifndef BW_WATCH_PORT_MEMORY_H
 #define BW_WATCH_PORT_MEMORY_H
 
 #include <windows.h>
 
 #include "ring.h"
+#include "tuning.h"
 
 /* Names of shared memory: the calls, by the process of bw-accel; whom a process belongs to, by its own. */
 #define WATCH_MEMORY_NAME L"Local\\benchwright-watch-memory-%lu"
@@ -14,6 +15,8 @@ enum { WATCH_NAME_CHARACTERS = 64 };
 
 struct watch_memory {
 	uint32_t children; /* 1: programs that a watched one starts are watched, too */
+	uint32_t recorded; /* 1: calls are written down */
+	struct tuning tunings[TUNE_COUNT];
 	struct watch_ring ring;
 };
 

@@ -24,7 +24,7 @@ bool watch_attach(void)
 	return memory != NULL;
 }
 
-const struct watch_memory *watch_memory(void)
+struct watch_memory *watch_memory(void)
 {
 	return memory;
 }
@@ -55,7 +55,8 @@ void watch_end_with(struct watch_event *event, int64_t result, DWORD error)
 	event->end_ticks = now_ticks();
 	event->result = result;
 	event->error = error;
-	ring_put(&memory->ring, event);
+	if (memory->recorded)
+		ring_put(&memory->ring, event);
 }
 
 void watch_end(struct watch_event *event, int64_t result)

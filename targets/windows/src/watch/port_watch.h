@@ -21,7 +21,7 @@
  */
 bool watch_attach(void);
 /** The memory, and who writes it down; after watch_attach(). */
-const struct watch_memory *watch_memory(void);
+struct watch_memory *watch_memory(void);
 DWORD watch_recorder(void);
 
 /** Note when and where a call begins. Socket INVALID_SOCKET: of none. */

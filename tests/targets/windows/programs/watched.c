@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that is watched: it says of each call that it makes which, and its result or error, so that the record can be held
- * against what the program itself has seen. `watched WHAT`: stream, datagrams, asked, handles, queued, routine, children, killed, past, flood.
+ * against what the program itself has seen. `watched WHAT`: stream, datagrams, asked, handles, queued, routine, children, killed, past, flood, tuned, waits.
  */
 #include <winsock2.h>
 #include <ws2tcpip.h>
@@ -392,6 +392,98 @@ static int flood(void)
 	return 5;
 }
 
+static void print_option(const char *name, SOCKET sock, int level, int option)
+{
+	int value = 0, length = sizeof(value);
+
+	need(getsockopt(sock, level, option, (void *)&value, &length) == 0, name);
+	printf("%s=%d\n", name, value);
+}
+
+static void set_option(SOCKET sock, int level, int option, int value)
+{
+	need(setsockopt(sock, level, option, (void *)&value, sizeof(value)) == 0, "an option cannot be set");
+}
+
+/* What sockets hold that the program has not touched, and what they hold when it asks for less. */
+static int tuned(void)
+{
+	SOCKET ends[2], sock = new_socket(SOCK_DGRAM);
+
+	connect_ends(ends);
+	for (int i = 0; i < 2; i++) {
+		print_option("no_delay", ends[i], IPPROTO_TCP, TCP_NODELAY);
+		print_option("send_buffer_bytes", ends[i], SOL_SOCKET, SO_SNDBUF);
+		print_option("receive_buffer_bytes", ends[i], SOL_SOCKET, SO_RCVBUF);
+	}
+	print_option("receive_buffer_bytes", sock, SOL_SOCKET, SO_RCVBUF);
+	set_option(ends[0], IPPROTO_TCP, TCP_NODELAY, 0);
+	set_option(ends[0], SOL_SOCKET, SO_RCVBUF, 4096);
+	print_option("no_delay", ends[0], IPPROTO_TCP, TCP_NODELAY);
+	print_option("receive_buffer_bytes", ends[0], SOL_SOCKET, SO_RCVBUF);
+	need(setsockopt(INVALID_SOCKET, IPPROTO_TCP, TCP_NODELAY, "", 1) != 0 && WSAGetLastError() == WSAENOTSOCK, "a false socket");
+	close_ends(ends);
+	closesocket(sock);
+	return 0;
+}
+
+static int64_t now_us(void)
+{
+	LARGE_INTEGER now, frequency;
+
+	QueryPerformanceFrequency(&frequency);
+	QueryPerformanceCounter(&now);
+	return now.QuadPart * 1000000 / frequency.QuadPart;
+}
+
+/* A name of a wait, that it did not end before its time, and the processor's time that the thread needed for it. */
+static void say_waited(const char *name, int64_t result, int64_t begin_us, int64_t timeout_us)
+{
+	static uint64_t before_100ns;
+	FILETIME ignored, kernel, user;
+	uint64_t now_100ns;
+
+	need(now_us() - begin_us >= timeout_us, name);
+	GetThreadTimes(GetCurrentThread(), &ignored, &ignored, &kernel, &user);
+	now_100ns = ((uint64_t)kernel.dwHighDateTime << 32 | kernel.dwLowDateTime) + ((uint64_t)user.dwHighDateTime << 32 | user.dwLowDateTime);
+	printf("%s %lld processor_us %llu\n", name, (long long)result, (unsigned long long)(now_100ns - before_100ns) / 10);
+	before_100ns = now_100ns;
+}
+
+/* Waits for what does not come, each of its whole time. */
+static int waits(void)
+{
+	enum { WAIT_MS = 300 };
+	HANDLE port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 1, 0);
+	WSAEVENT never = WSACreateEvent();
+	SOCKET sock = new_socket(SOCK_DGRAM);
+	struct sockaddr_in address = loopback();
+	WSAPOLLFD polled = { .fd = sock, .events = POLLRDNORM };
+	TIMEVAL timeout = { 0, WAIT_MS * 1000 };
+	OVERLAPPED *overlapped;
+	ULONG_PTR key;
+	DWORD count;
+	fd_set set;
+	int64_t begin_us;
+
+	need(bind(sock, (void *)&address, sizeof(address)) == 0, "no address");
+	need(WSAEventSelect(sock, never, FD_READ) == 0, "no event");
+	say_waited("begun", 0, now_us(), 0);
+	FD_ZERO(&set);
+	FD_SET(sock, &set);
+	begin_us = now_us();
+	say_waited("select", select(0, &set, NULL, NULL, &timeout), begin_us, WAIT_MS * 1000);
+	begin_us = now_us();
+	say_waited("WSAPoll", WSAPoll(&polled, 1, WAIT_MS), begin_us, (WAIT_MS - 2) * 1000); /* Wine's own ends a little early */
+	begin_us = now_us();
+	say_waited("GetQueuedCompletionStatus", GetQueuedCompletionStatus(port, &count, &key, &overlapped, WAIT_MS), begin_us,
+		   (WAIT_MS - 2) * 1000);
+	begin_us = now_us();
+	say_waited("WSAWaitForMultipleEvents", WSAWaitForMultipleEvents(1, &never, FALSE, WAIT_MS, FALSE), begin_us, (WAIT_MS - 2) * 1000);
+	closesocket(sock);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -399,7 +491,8 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(void);
 	} all[] = { { "stream", stream }, { "datagrams", datagrams }, { "asked", asked }, { "handles", handles }, { "queued", queued },
-		    { "routine", routines }, { "killed", killed }, { "past", past }, { "flood", flood } };
+		    { "routine", routines }, { "killed", killed }, { "past", past }, { "flood", flood },
+		    { "tuned", tuned }, { "waits", waits } };
 	WSADATA data;
 
 	need(WSAStartup(MAKEWORD(2, 2), &data) == 0, "no Winsock");
