@@ -7,7 +7,7 @@ BenchError where a machine of it does not do what it should.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -145,6 +145,10 @@ class VirtualBench(Protocol):
 
     def timecard_page(self, node_name: str) -> Path | None:
         """Return the file of the page that this machine shares with a guest; None for a real machine."""
+        ...
+
+    def switch_ports(self, nodes: Sequence[str]) -> tuple[str, ...]:
+        """Return the ports of the switch to which nodes are connected; none where it is a real switch."""
         ...
 
     def capture_ends(self, node_name: str, target: TargetSpec) -> tuple[str, ...]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Container, Generator, Mapping
+from collections.abc import Collection, Container, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,12 @@ class LocalVirtualBench:
         if node_name in self._bench.labgrid_targets:
             page = virtual_windows.page_of(self._environment.get_target(node_name)) or page
         return page if page.exists() else None
+
+    def switch_ports(self, nodes: Sequence[str]) -> tuple[str, ...]:
+        """Return the ports of the switch to which nodes are connected; none where it is a real switch."""
+        if self._bench.virtual is None:
+            return ()
+        return tuple(port_of(self._bench, name) for name in nodes)
 
     def capture_ends(self, node_name: str, target: TargetSpec) -> tuple[str, ...]:
         """Return where packets from a node to a target are seen before and behind the impairment node.

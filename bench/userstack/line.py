@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.lab.compiler import compile_bpf, compile_c
+from bench.lab.compiler import compile_c
 from bench.lab.namespaces import Json, Namespaces, Program, receiver_cpu, sender_cpu
 from bench.lab.pair import CONSUMER as RECEIVER_ADDRESS
 from bench.lab.pair import producer_address
@@ -18,6 +18,7 @@ from hw.virtual.host import machine_settings
 from hw.virtual.network import PRODUCER_SYSCTLS, run, set_sysctls
 
 BUILD = REPOSITORY / ".build" / "linux" / "targets" / "linux" / "userstack"
+DROP = BUILD.parent / "line" / "bw-drop"
 SERVICE, ACCEL = BUILD / "service" / "bw-stackd", BUILD / "accel" / "bw-accel"
 HERE = Path(__file__).parent
 KERNEL, KERNEL_BBR, USER, USER_BBR = "kernel", "kernel-bbr", "user", "user-bbr"
@@ -60,11 +61,6 @@ class Line(Namespaces):
         self.stream = compile_c(HERE / "stream.c", self.folder / "stream")
         self._disorder = compile_c(HERE / "disorder.c", self.folder / "disorder")
         self._delay = compile_c(HERE / "delay.c", self.folder / "delay", "-D_GNU_SOURCE")
-        header = compile_bpf(HERE / "drop_xdp.c", "line", self.folder / "drop_program.h")
-        targets = REPOSITORY / "targets" / "linux"
-        includes = [f"-I{header.parent}", f"-I{targets}", f"-I{HERE}"]
-        loader = str(targets / "bpf" / "port_bpf.c")
-        self._drop = compile_c(HERE / "drop.c", self.folder / "drop", "-D_GNU_SOURCE", *includes, loader)
 
     def _serve(self, namespace: str, interface: str) -> None:
         argv = [str(SERVICE), "serve", "--interface", interface, "--socket", str(self.socket(namespace))]
@@ -138,9 +134,14 @@ class Line(Namespaces):
             every: Besides, each so many; 0: none.
             least_bytes: Smaller frames are neither counted nor lost.
         """
-        argv = [str(self._drop), port, str(loss_ppm), str(seed), str(every), str(least_bytes)]
-        with self._impairment(argv, f"drop-{port}") as counts:
-            yield counts
+        argv = [str(DROP), port, "--loss-ppm", str(loss_ppm), "--seed", str(seed)]
+        argv += ["--every", str(every), "--least-bytes", str(least_bytes)]
+        counts: Json = {}
+        try:
+            with self._impairment(argv, f"drop-{port}") as said:
+                yield counts
+        finally:
+            counts.update(said.get("interfaces", {}).get(port, {}))
 
     @contextmanager
     def _impairment(self, argv: Sequence[str], name: str) -> Generator[Json, None, None]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
@@ -28,6 +29,11 @@ QUANTITIES = "stack_latency_difference", "stack_over_budget_difference"
 STATISTICS = "median", "p99", "share"
 PERCENT = {"median": 50, "p99": 99}
 LEVEL, ROUNDS, TAKEN_PERCENT = 0.05, 8, 10
+LOSS = Path("condition", "loss.json")
+"""Below the folder of a turn."""
+LOSSY = re.compile(r"lossy_(\d+)_ppm")
+CHANCE = 6
+"""Standard deviations by which chance alone does not lose more, or fewer, frames than were asked."""
 SLACK = 1e-6
 """Relative, of sums in another order, of the value and of U."""
 
@@ -59,6 +65,7 @@ def _judge(record: Record, file: Path) -> Iterator[str]:
     for turn in facts["turns"]:
         if turn["file"] not in named:
             yield f"{turn['file']} is not among its evidence"
+    yield from _line_problems(file, file.stat().st_mtime_ns)
     axes = {each["axis"]: each["value"] for each in record["subject"].get("axes") or ()}
     key = axes.get("pair", ""), axes.get("under", ""), axes.get("message_type", ""), record["statistic"]
     found = _all_of(file, file.stat().st_mtime_ns).get(key)
@@ -92,6 +99,43 @@ def _differences(record: Record, n: int, value: float | None, u: float) -> Itera
     outcome = outcome_of(record, said, n)
     if record["outcome"] != outcome:
         yield f"{record['outcome']}, its turns come to {outcome}"
+
+
+@lru_cache(maxsize=4)
+def _line_problems(file: Path, _written_ns: int) -> tuple[str, ...]:
+    """Hold what turns say that a line lost against what lost it, and against what was asked."""
+    facts: Json = json.loads(file.read_text("utf-8"))
+    problems: list[str] = []
+    seeds: dict[tuple[int, str], set[int]] = {}
+    for turn in facts["turns"]:
+        asked = LOSSY.fullmatch(turn["condition"])
+        where = f"{turn['file']}: {turn['condition']}"
+        told = turn.get("frames_lost"), turn.get("frames")
+        if asked is None:
+            problems += [f"{where}: {told[0]} frames lost by a line that loses none"] if any(told) else []
+            continue
+        own = file.parent / Path(turn["file"]).stem / LOSS
+        if not own.is_file():
+            problems.append(f"{where}: its {LOSS.name} is missing")
+            continue
+        loss: Json = json.loads(own.read_text("utf-8"))
+        lost = sum(port["dropped"] for port in loss["ports"]), sum(port["seen"] for port in loss["ports"])
+        seeds.setdefault((turn["round"], turn["condition"]), set()).add(loss["seed"])
+        if told != lost:
+            problems.append(
+                f"{where}: {told[0]} of {told[1]} frames, its {LOSS.name} says {lost[0]} of {lost[1]}"
+            )
+        if loss["asked_ppm"] != int(asked[1]):
+            problems.append(f"{where}: {LOSS.name} was asked for {loss['asked_ppm']} ppm")
+        expected = lost[1] * int(asked[1]) / 1e6
+        if abs(lost[0] - expected) > CHANCE * math.sqrt(expected + 1):
+            problems.append(f"{where}: {lost[0]} of {lost[1]} frames is no chance of {asked[1]} ppm")
+    problems += [
+        f"round {round_}: {condition}: stacks met other losses, by seeds {sorted(some)}"
+        for (round_, condition), some in seeds.items()
+        if len(some) > 1
+    ]
+    return tuple(problems)
 
 
 @lru_cache(maxsize=4)

@@ -66,12 +66,14 @@ class KeptTurn:
 
     Attributes:
         round: Counted from 0.
-        condition: `idle`, `loaded`, `lossy`, …
+        condition: `idle`, `loaded`, `lossy_1000_ppm`, …
         stack: One of the stacks.
         file: Its table of messages.
         lost: Of each type that the stack carried, how many messages never came.
         target_cpu_ns: CPU time of the target's end over the turn; None: not measured.
         others_cpu_ns: Of the other ends together, likewise.
+        frames: That came to a line that loses some, in both directions; None: it loses none.
+        frames_lost: Of those.
     """
 
     round: int
@@ -81,6 +83,8 @@ class KeptTurn:
     lost: dict[str, int]
     target_cpu_ns: int | None = omit_none()
     others_cpu_ns: int | None = omit_none()
+    frames: int | None = omit_none()
+    frames_lost: int | None = omit_none()
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,13 @@ class StackTurns:
     def names(self) -> list[str]:
         """Return the names of the stacks."""
         return [each.name for each in self.stacks]
+
+    def line_lost(self, condition: str, stack: str) -> tuple[int, int] | None:
+        """Return how many frames a line lost in a stack's turns, and of how many; None: it loses none."""
+        own = [each for each in self.turns if (each.condition, each.stack) == (condition, stack)]
+        if not own or any(each.frames is None for each in own):
+            return None
+        return sum(each.frames_lost or 0 for each in own), sum(each.frames or 0 for each in own)
 
     @property
     def budgets_ns(self) -> dict[str, int]:
@@ -176,9 +187,13 @@ def _check(kept: StackTurns) -> None:
             raise RecordError(f"{where}.lost: {unknown[0]!r} is none of the types: {allowed}")
         counts = {f"lost.{name}": count for name, count in turn.lost.items()}
         counts |= {"round": turn.round, "target_cpu_ns": turn.target_cpu_ns or 0}
-        for name, count in (counts | {"others_cpu_ns": turn.others_cpu_ns or 0}).items():
+        counts |= {"others_cpu_ns": turn.others_cpu_ns or 0, "frames": turn.frames or 0}
+        counts |= {"frames_lost": turn.frames_lost or 0}
+        for name, count in counts.items():
             if not 0 <= count < LIMIT_NS:
                 raise RecordError(f"{where}.{name}: must be 0..2^63 - 1: {count}")
+        if (turn.frames is None) != (turn.frames_lost is None) or counts["frames_lost"] > counts["frames"]:
+            raise RecordError(f"{where}.frames_lost: {turn.frames_lost} of {turn.frames} frames")
 
 
 def read_messages(folder: Path, name: str, lost: Mapping[str, int]) -> dict[str, TypeMessages]:

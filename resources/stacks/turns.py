@@ -43,10 +43,10 @@ from resources.network_stack_ends import network_stack_on, stack_interfaces
 from resources.stacks.conditions import IDLE, condition_on
 from resources.stacks.ends_cpu import OTHER_ENDS, TARGET_END, EndsCpu
 from resources.stacks.messages import type_messages, types_of
-from resources.stacks.settings import StackTimes
+from resources.stacks.settings import SEED_MAX, StackTimes
 from resources.tools.experiment import Experiment
 
-CLOCKS = "clocks"
+CLOCKS, CONDITION = "clocks", "condition"
 LINES_AGE_S = 120.0
 """As long a line of a clock counts; a replay follows the clocks by itself, it takes their lines to begin."""
 TURN_MAX_S = 120.0
@@ -169,7 +169,11 @@ class TurnMaker:
             lasts_s = math.ceil(what.settings.total_ms / 1000 + TURN_MAX_S)
             with (
                 network_stack_on(*self._on(stack), folder / "stack"),
-                condition_on(condition, self.bench, self.target.node, lasts_s, folder / "condition"),
+                condition_on(
+                    *(condition, self.bench, [self.target.node, *self._nodes()], lasts_s),
+                    folder / CONDITION,
+                    seed=1 + (what.seed + round_) % SEED_MAX,
+                ) as achieved,
             ):
                 answers = replay.run()
             self._starting_s[name] = replay.starting_s
@@ -185,7 +189,12 @@ class TurnMaker:
         lost = {kind: each.lost for kind, each in messages.items()}
         used_ns = cpu.used_ns
         target_ns = used_ns.get(TARGET_END) if condition == IDLE else None  # a load has its share in it
-        self._turns.append(KeptTurn(round_, condition, name, file, lost, target_ns, used_ns.get(OTHER_ENDS)))
+        frames = None if achieved.loss is None else achieved.loss.seen
+        frames_lost = None if achieved.loss is None else achieved.loss.dropped
+        others_ns = used_ns.get(OTHER_ENDS)
+        self._turns.append(
+            KeptTurn(round_, condition, name, file, lost, target_ns, others_ns, frames, frames_lost)
+        )
 
     def _keep(self, what: AskedTurns) -> StackTurns:
         """Write what is known so far, and return it."""

@@ -56,6 +56,86 @@ def test_what_was_measured_stands(tmp_path: Path) -> None:
     assert [r["value"] for r in records if r["statistic"] == "p99"].count(None) == 2
 
 
+LOSSY = "lossy_10000_ppm"
+
+
+def _unchanged(_turn: Json, _loss: Json, _stack: str) -> None:
+    """Change nothing."""
+
+
+def lossy(tmp_path: Path, change: Callable[[Json, Json, str], None] = _unchanged) -> list[str]:
+    """Return what is objected to in a run over a line that loses one frame in a hundred, after a change.
+
+    What is changed are the facts of a turn and of what its line lost; the change is told the turn's stack.
+    """
+    run, records = made(tmp_path)
+    folder = run / "evidence" / FOLDER / TARGET
+    facts = json.loads((folder / "stacks.json").read_text())
+    for turn in facts["turns"]:
+        if turn["condition"] != "lossy":
+            continue
+        turn |= {"condition": LOSSY, "frames": 10_200, "frames_lost": 95}
+        ports = [{"port": "p01", "seen": 10_000, "dropped": 94}, {"port": "linux", "seen": 200, "dropped": 1}]
+        loss = {"asked_ppm": 10_000, "seed": 7 + turn["round"], "ports": ports}
+        change(turn, loss, turn["stack"])
+        if loss:
+            place = folder / Path(turn["file"]).stem / "condition"
+            place.mkdir(parents=True)
+            (place / "loss.json").write_text(json.dumps(loss))
+    (folder / "stacks.json").write_text(json.dumps(facts))
+    renamed = [json.loads(json.dumps(record).replace('"lossy"', f'"{LOSSY}"')) for record in records]
+    problems, judged = stack_discrepancies(run, renamed)
+    assert judged == 12
+    return problems
+
+
+def test_what_a_line_lost_stands(tmp_path: Path) -> None:
+    assert lossy(tmp_path) == []
+
+
+def _told_less(turn: Json, _loss: Json, _stack: str) -> None:
+    turn["frames_lost"] = 94
+
+
+def _missing(_turn: Json, loss: Json, _stack: str) -> None:
+    loss.clear()
+
+
+def _asked_for_less(_turn: Json, loss: Json, _stack: str) -> None:
+    loss["asked_ppm"] = 1000
+
+
+def _of_another_seed(_turn: Json, loss: Json, stack: str) -> None:
+    loss["seed"] = 3 if stack == "user" else 4
+
+
+def _without_ports(turn: Json, loss: Json, _stack: str) -> None:
+    turn["frames_lost"], loss["ports"] = 0, []
+
+
+def _sound_for_one(turn: Json, loss: Json, stack: str) -> None:
+    if stack == "user":
+        turn["frames_lost"] = 0
+        loss["ports"] = [port | {"dropped": 0} for port in loss["ports"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_told_less, "94 of 10200 frames, its loss.json says 95"),
+        (_missing, "its loss.json is missing"),
+        (_asked_for_less, "was asked for 1000 ppm"),
+        (_of_another_seed, "stacks met other losses, by seeds [3, 4]"),
+        (_without_ports, "0 of 10200 frames"),
+        (_sound_for_one, "0 of 10200 frames is no chance of 10000 ppm"),
+    ],
+)
+def test_a_line_that_lost_something_else_is_named(
+    tmp_path: Path, change: Callable[[Json, Json, str], None], said: str
+) -> None:
+    assert any(said in each for each in lossy(tmp_path, change))
+
+
 def test_too_few_rounds_have_no_value(tmp_path: Path) -> None:
     run, records = made(tmp_path, rounds=7)
     assert stack_discrepancies(run, records) == ([], 12)

@@ -35,7 +35,8 @@ def test_a_profile_selects_what_it_has_turns_for(monkeypatch: pytest.MonkeyPatch
     tests = {test.body[0].args[0] for test in _api.TestSuite.from_file_system(str(SUITE)).tests}
     assert tests == {*keywords.CONDITIONS}
     assert set(selected("ci", tests, monkeypatch)) == {"STACKS-IDLE-MEDIAN", "STACKS-IDLE-OVER-BUDGET"}
-    assert len(selected("nightly", tests, monkeypatch)) == 4
+    assert len(selected("nightly", tests, monkeypatch)) == 6
+    assert selected("nightly", {"lossy_1000_ppm"}, monkeypatch) == ["STACKS-LOSSY-1000-OVER-BUDGET"]
     assert selected("nightly", {"loaded"}, monkeypatch) == [
         "STACKS-LOADED-MEDIAN",
         "STACKS-LOADED-OVER-BUDGET",

@@ -16,10 +16,12 @@ import pytest
 from hw.errors import CapabilityError, MeasurementError
 from hw.open_bench import OpenBench
 from reports.stacks.evidence import load_stack_turns
+from reports.stacks.loss import KnownLoss, PortLoss
 from reports.stacks.turns import turn_order
 from resources.daq_replay.plan import ReplaySettings
 from resources.network_stack import NetworkStack
 from resources.stacks import turns
+from resources.stacks.conditions import Achieved
 from resources.stacks.settings import StackTimes
 from resources.stacks.turns import AskedTurns, TurnMaker, common_pattern
 from tests.fake_bench import FakeBench
@@ -143,18 +145,27 @@ def test_beside_a_load_the_targets_cpu_time_is_not_told(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[str] = []
+    seeds: list[int] = []
 
     @contextmanager
-    def condition_on(condition: str, *_: object) -> Generator[None, None, None]:
+    def condition_on(condition: str, *_: object, seed: int) -> Generator[Achieved, None, None]:
         loaded.append(condition)
-        yield
+        seeds.append(seed)
+        lost = KnownLoss(1000, seed, (PortLoss("p01", 1000, 2), PortLoss("linux", 10, 0)))
+        yield Achieved(lost if condition == "lossy_1000_ppm" else None)
 
     monkeypatch.setattr(turns, "condition_on", condition_on)
-    times = replace(TIMES, conditions=("idle", "loaded"))
+    times = replace(TIMES, conditions=("idle", "loaded", "lossy_1000_ppm"))
     kept = machine.maker.run(replace(ASKED, times=times))
     assert [each.condition for each in kept.turns] == loaded
     told = {(each.condition, each.target_cpu_ns, each.others_cpu_ns) for each in kept.turns}
-    assert told == {("idle", 8, 12), ("loaded", None, 12)}
+    assert told == {("idle", 8, 12), ("loaded", None, 12), ("lossy_1000_ppm", None, 12)}
+    by_round = {(each.round, seed) for each, seed in zip(kept.turns, seeds, strict=True)}
+    assert len(by_round) == 8, "all turns of a round meet the same losses"
+    lost = {(each.condition, each.frames, each.frames_lost) for each in kept.turns}
+    assert lost == {("idle", None, None), ("loaded", None, None), ("lossy_1000_ppm", 1010, 2)}
+    assert kept.line_lost("lossy_1000_ppm", "user") == (16, 8080)
+    assert kept.line_lost("idle", "user") is None
 
 
 def test_where_the_ends_are_machines_of_their_own_no_cpu_time_is_told(machine: Machine) -> None:

@@ -18,7 +18,7 @@ from scapy.layers.inet import IP, TCP
 from scapy.packet import Packet
 from scapy.utils import rdpcap
 
-from bench.lab.compiler import compile_bpf, compile_c
+from hw.tools import local_tool
 from tests.patience import HANG_S, wait_until
 from tests.targets.userstack.accel_lab import FAR, INTERFACE, NEAR, AccelLab, Started
 
@@ -289,20 +289,18 @@ def test_counters_are_those_of_the_wire(lab: AccelLab, netstat: Path) -> None:
 
 
 @contextmanager
-def losing(lab: AccelLab, repository: Path, every: int) -> Generator[Json]:
+def losing(lab: AccelLab, every: int) -> Generator[Json]:
     """Lose each so many of the full frames that come to the far end; how many stands in what is given."""
-    bench, linux = repository / "bench/userstack", repository / "targets/linux"
-    header = compile_bpf(bench / "drop_xdp.c", "line", lab.folder / "drop_program.h")
-    includes = [f"-I{each}" for each in (header.parent, linux, bench)]
-    loader = str(linux / "bpf/port_bpf.c")
-    drop = compile_c(bench / "drop.c", lab.folder / "drop", "-D_GNU_SOURCE", *includes, loader)
-    started = Started(lab.start(lab.far, str(drop), INTERFACE, "0", "1", str(every), "1000")).ready()
+    options = ["--every", str(every), "--least-bytes", "1000"]
+    started = Started(lab.start(lab.far, str(local_tool("bw-drop")), INTERFACE, *options))
+    assert json.loads(started.line())["type"] == "ready"
     counts: Json = {}
     try:
         yield counts
     finally:
         started.process.terminate()
-        counts.update(json.loads(started.process.communicate(timeout=HANG_S)[0]))
+        said = json.loads(started.process.communicate(timeout=HANG_S)[0])
+        counts.update(said["interfaces"][INTERFACE])
 
 
 def statistics(netstat: Path, lab: AccelLab) -> Mapping[str, int]:
@@ -318,10 +316,10 @@ def statistics(netstat: Path, lab: AccelLab) -> Mapping[str, int]:
     return found
 
 
-def test_what_is_lost_is_sent_again(lab: AccelLab, netstat: Path, repository: Path) -> None:
+def test_what_is_lost_is_sent_again(lab: AccelLab, netstat: Path) -> None:
     before = everything(netstat, lab)["totals"]["counts"]
     size_bytes, every = 2_000_000, 40
-    with losing(lab, repository, every) as lost:
+    with losing(lab, every) as lost:
         server, pid, client = connect(lab)
         do(server, f"thread = threading.Thread(target=connection.sendall, args=(bytes({size_bytes}),))")
         do(server, "thread.start()")

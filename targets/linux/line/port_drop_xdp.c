@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A line that loses frames: by chance from a seed, so that two stacks meet the same losses, or every so many of a size. Compiled for
- * BPF by line.py; drop.c loads it.
+ * BPF; port_drop.c loads it.
  */
 #include <linux/bpf.h>
 
-#include "drop.h"
+#include "port_drop.h"
 
 #define SECTION(name) __attribute__((section(name), used))
 
