@@ -16,6 +16,7 @@ from hw.session import Bench
 from hw.tools import BUILD
 from resources.network_stack import NetworkStack, network_stack_of
 from resources.network_stack_ends import FOUND, network_stack_on
+from tests.patience import HANG_S
 from tests.targets.windows.conftest import TARGET
 
 pytestmark = [pytest.mark.simulated, pytest.mark.slow]
@@ -135,3 +136,18 @@ def test_a_value_that_windows_refuses_is_wrong_by_its_name(
     assert not templates.read(TEMPLATES).stdout, "nothing was set"
     refused = templates.run([*argv[:2], "other.undo", "check"], check=False)
     assert (refused.exit_code, "must be undo or stack.undo, found other.undo" in refused.stderr) == (2, True)
+
+
+def test_a_program_that_bw_accel_has_started_ends_when_it_is_asked(
+    bench: Bench, node: WindowsSshNode, stack: NetworkStack, tmp_path: Path
+) -> None:
+    ends: list[tuple[int, str]] = []
+    as_found = network_stack_of(bench.spec.targets[TARGET], "kernel")
+    for each in (as_found, stack):
+        with network_stack_on(each, bench, TARGET, {TARGET: "test0"}, tmp_path):
+            job, program = each.start(bench, TARGET, ["bulk", "--serve", "127.0.0.1:9641"], tmp_path / each.name)
+            job.wait_ready()
+            job.stop()
+            ends.append((job.wait(HANG_S), json.loads(job.fetch().read_text().splitlines()[-1])["type"]))
+        assert program.command[-3:] == ("bulk", "--serve", "127.0.0.1:9641")
+    assert ends[0] == ends[1]
