@@ -13,7 +13,7 @@ from reports.stacks.loss import KnownLoss
 from resources.control_loops.loads import known_load
 from resources.loads.kinds import CompileLikeLoad
 from resources.loads.load import Load
-from resources.stacks.lossy_line import lossy_line
+from resources.stacks.lossy_line import lossy_line, why_no_lossy_line
 from resources.tools.experiment import Experiment
 
 IDLE, LOADED = "idle", "loaded"
@@ -31,6 +31,17 @@ class Achieved:
     """
 
     loss: KnownLoss | None = None
+
+
+def why_not(condition: str, bench: OpenBench, nodes: Sequence[str]) -> str:
+    """Return why a bench cannot have a condition; empty: it can, as far as is known before.
+
+    Args:
+        condition: Of CONDITIONS.
+        bench: An open bench; the nodes are on.
+        nodes: The target's and those of the producers.
+    """
+    return why_no_lossy_line(bench, nodes) if condition in LOSSES_PPM else ""
 
 
 @contextmanager

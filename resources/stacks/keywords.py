@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hw.errors import CapabilityError, ConfigError, MeasurementError
@@ -30,7 +31,7 @@ from resources.names import Profile
 from resources.network_stack import network_stack_of
 from resources.profiles import times_of
 from resources.requirements_file import load_requirements_file
-from resources.stacks.conditions import CONDITIONS
+from resources.stacks.conditions import CONDITIONS, why_not
 from resources.stacks.settings import (
     SEED_MAX,
     TIMES,
@@ -62,6 +63,7 @@ class StacksLibrary(RequirementScope):
         self._path = requirements
         self._pattern_path = pattern
         self._profile = ""
+        self._left_out: dict[str, str] = {}
         self._folder = Path()
         self._kept: StackTurns | None = None
         self._found: Comparison | None = None
@@ -102,6 +104,14 @@ class StacksLibrary(RequirementScope):
             say(f"not of profile {profile}: {', '.join(others)}")
         producers = {each.node for each in library.bench.spec.producers.values()}
         library.power_on({spec.node, *producers})
+        nodes = [spec.node, *sorted(producers)]
+        whys = {each: why_not(each, library.bench, nodes) for each in times.conditions}
+        self._left_out = {each: why for each, why in whys.items() if why}
+        for each, why in self._left_out.items():
+            say(f"{each} is left out: {why}")
+        if len(self._left_out) == len(whys):
+            raise CapabilityError("; ".join(self._left_out.values()))
+        times = replace(times, conditions=tuple(each for each, why in whys.items() if not why))
         maker = TurnMaker(library.bench, spec, self._folder, say)
         possible = maker.possible(named)
         pattern, refused = common_pattern(load_pattern(self._pattern_path, phase), possible)
@@ -138,6 +148,8 @@ class StacksLibrary(RequirementScope):
         if self._found is None:
             raise MeasurementError("nothing was compared: call `Compare Stacks` first")
         judges(*(each.id for each in requirements))
+        if condition in self._left_out:
+            raise CapabilityError(f"{condition}: {self._left_out[condition]}")
         if not requirements:
             raise CapabilityError(f"profile {self._profile} has no requirement under {condition}")
         keep_judged([each for one in requirements for each in self._judged(one)], self._profile)

@@ -30,6 +30,16 @@ FRAMES_LOST_MIN = 20
 """Where so many were to be lost and none was, the line is not what was asked."""
 
 
+def why_no_lossy_line(bench: OpenBench, nodes: Sequence[str]) -> str:
+    """Return why a bench cannot have one; empty: it can. Its nodes are on."""
+    if not bench.virtual.switch_ports(nodes):
+        return "frames are lost by the switch of a bench that this machine makes; here is none"
+    for name in nodes:
+        if bench.node(name).run(["ethtool", "--version"], check=False).exit_code != 0:
+            return f"{name} has no ethtool, by which it would cut segments by itself"
+    return ""
+
+
 @contextmanager
 def lossy_line(
     experiment: Experiment, bench: OpenBench, nodes: Sequence[str], loss_ppm: int, seed: int, folder: Path
@@ -51,11 +61,9 @@ def lossy_line(
         CapabilityError: The bench's switch is no part of this machine, or a node cannot cut frames by itself.
         MeasurementError: Nothing was lost where much was to be.
     """
+    if why := why_no_lossy_line(bench, nodes):
+        raise CapabilityError(why)
     ports = bench.virtual.switch_ports(nodes)
-    if not ports:
-        raise CapabilityError(
-            "frames are lost by the switch of a bench that this machine makes; here is none"
-        )
     folder.mkdir(parents=True, exist_ok=True)
     found: list[KnownLoss] = []
     with ExitStack() as whole:
@@ -77,9 +85,7 @@ def lossy_line(
 @contextmanager
 def _cut_by_itself(node: Node, interface: str) -> Generator[None, None, None]:
     """Switch segmentation offloads off, and back on again."""
-    shown = node.run(["ethtool", "-k", interface], check=False)
-    if shown.exit_code != 0:
-        raise CapabilityError(f"{node.name}: ethtool -k {interface}: {shown.stderr.strip()}")
+    shown = node.run(["ethtool", "-k", interface])
     on = [
         word
         for word, name in OFFLOADS.items()

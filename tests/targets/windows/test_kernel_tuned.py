@@ -145,7 +145,9 @@ def test_a_program_that_bw_accel_has_started_ends_when_it_is_asked(
     as_found = network_stack_of(bench.spec.targets[TARGET], "kernel")
     for each in (as_found, stack):
         with network_stack_on(each, bench, TARGET, {TARGET: "test0"}, tmp_path):
-            job, program = each.start(bench, TARGET, ["bulk", "--serve", "127.0.0.1:9641"], tmp_path / each.name)
+            job, program = each.start(
+                bench, TARGET, ["bulk", "--serve", "127.0.0.1:9641"], tmp_path / each.name
+            )
             job.wait_ready()
             job.stop()
             ends.append((job.wait(HANG_S), json.loads(job.fetch().read_text().splitlines()[-1])["type"]))
