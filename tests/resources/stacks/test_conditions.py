@@ -37,9 +37,10 @@ def bench(ports: Sequence[str], tools: Sequence[str]) -> Any:
     def switch_ports(_nodes: Sequence[str]) -> Sequence[str]:
         return ports
 
-    return SimpleNamespace(
-        virtual=SimpleNamespace(switch_ports=switch_ports), node=lambda name: Node(name, tools)
-    )
+    def node(name: str) -> Node:
+        return Node(name, tools)
+
+    return SimpleNamespace(virtual=SimpleNamespace(switch_ports=switch_ports), node=node)
 
 
 def test_each_condition_says_why_a_bench_cannot_have_it() -> None:
