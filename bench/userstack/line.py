@@ -137,6 +137,7 @@ class Line(Namespaces):
         argv = [str(DROP), port, "--loss-ppm", str(loss_ppm), "--seed", str(seed)]
         argv += ["--every", str(every), "--least-bytes", str(least_bytes)]
         counts: Json = {}
+        said: Json = {}
         try:
             with self._impairment(argv, f"drop-{port}") as said:
                 yield counts
