@@ -94,9 +94,10 @@ def test_the_two_judges_share_nothing(modules: dict[str, set[str]]) -> None:
 
 
 def test_what_measures_on_a_bench_knows_none_of_its_own(modules: dict[str, set[str]]) -> None:
-    """Keywords and the command of experiments open it; others take what hw/open_bench.py says of it."""
+    """Keywords and commands open it; others take what hw/open_bench.py says of it."""
     users = {name for name, names in modules.items() if "hw.session" in names and not name.startswith("hw.")}
-    assert users == {"resources.keywords.bench", "resources.experiment.__main__"}
+    commands = {"resources.experiment.__main__", "resources.accept.__main__"}
+    assert users == {"resources.keywords.bench", *commands}
 
 
 def test_a_cycle_under_type_checking_is_one(tmp_path: Path) -> None:
